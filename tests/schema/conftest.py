@@ -1,4 +1,4 @@
-"""Lets the tests of this folder import the cases and answers that lie beside them."""
+"""Let the tests of this folder import the cases and answers next to them."""
 
 import sys
 from pathlib import Path

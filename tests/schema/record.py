@@ -1,4 +1,4 @@
-"""Record what a real API server says about the cases: `python tests/schema/record.py` (needs its binaries)."""
+"""Record the answers of a real API server to the cases: `python tests/schema/record.py` (needs its binaries)."""
 
 import asyncio
 import json
@@ -14,9 +14,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import schema_definitions
-import schema_judgements
 import schema_kinds as kinds
 import schema_ratchets as ratchets
+import schema_rule_values
 import schema_rules
 import schema_values
 from schema_documents import definition
@@ -48,7 +48,7 @@ class Server:
         return status, json.loads(text) if text.startswith("{") else {"message": text}
 
     def serve(self, schema: Any, marker: str) -> None:
-        """Install the kind with this schema and wait until requests are checked by it."""
+        """Install the CRD with this schema and wait until requests are validated against it."""
         document = definition(schema)
         status, answer = self.send("POST", CRDS, document)
         if status == 409:
@@ -146,19 +146,19 @@ def record(server: Server) -> None:
         "rule definitions": definitions(server, schema_rules.DEFINITIONS),
         "rule values": {
             name: values(server, group["schema"], group["specs"], group["marker"])
-            for name, group in schema_judgements.VALUES.items()
+            for name, group in schema_rule_values.VALUES.items()
         },
         "rule updates": {
             name: updates(
                 server, group["old"], group["new"], group["before"], group["specs"], group["markers"]
             )
-            for name, group in schema_judgements.UPDATES.items()
+            for name, group in schema_rule_values.UPDATES.items()
         },
     }
     OBSERVED.mkdir(exist_ok=True)
     for name, content in found.items():
         text = json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True)
-        # The server numbers the type of `self`, another number each time.
+        # The server numbers the type of `self`, with a different number each time.
         text = re.sub(r"selfType\d+", "selfType", text)
         (OBSERVED / f"{name.replace(' ', '_')}.json").write_text(text + "\n")
 

@@ -1,4 +1,4 @@
-"""Answers of a real API server, as `record.py` wrote them down."""
+"""Answers of a real API server, recorded by `record.py`."""
 
 import json
 import re
@@ -34,5 +34,5 @@ def _counted(listed: Iterable[dict[str, str]]) -> Counter[tuple[str, str, str]]:
 
 
 def _nameless(message: str) -> str:
-    """Drop the number that the server gives the type of `self`, another one each time."""
+    """Remove the number of the type of `self`, which differs each time."""
     return re.sub(r"selfType\d+", "selfType", message)

@@ -1,4 +1,4 @@
-"""Definitions whose fate on a real API server is on record in `observed/`; `record.py` records it again."""
+"""CRDs for which `observed/` holds the answers of a real API server; `record.py` records them."""
 
 from schema_documents import INTEGER, STRING, JsonObject, definition, field, obj, of_spec, rule
 

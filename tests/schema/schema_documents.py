@@ -1,4 +1,4 @@
-"""The words that documents of the cases are written in."""
+"""Helpers that build the schemas and CRDs of the cases."""
 
 from typing import Any
 

@@ -1,9 +1,9 @@
-"""Expressions, and the one value that they are evaluated on."""
+"""CEL expressions, and the value on which they are evaluated."""
 
 from schema_documents import JsonObject
 
 EXPRESSIONS = [
-    # what is there
+    # presence
     "self.i == 5", "self.i < 6 && self.i >= 5", "self.i != 4", "self.n > 1", "self.n == 2.0", "self.i > 4.5",
     "self.s == 'abc'", "self.s + 'd' == 'abcd'", "self.b", "!self.b || true", "has(self.s)", "!has(self.opt)",
     "has(self.opt) && self.opt.x == 'a' || true", "self.opt.x == 'a'", "self.l == ['a', 'b']", "'a' in self.l", "!('c' in self.l)",
@@ -27,7 +27,7 @@ EXPRESSIONS = [
     "timestamp('2024-01-02T03:04:05Z').getHours('Europe/Berlin') == 4", "timestamp('2024-01-02T03:04:05Z').getHours('-02:00') == 1",
     "timestamp('2024-01-02T00:00:00Z') - timestamp('2024-01-01T00:00:00Z') == duration('24h')", "int(timestamp('1970-01-01T00:01:00Z')) == 60",
     "type(1) == int", "type('a') == string", "type([]) == list", "type({}) == map", "type(1.0) == double", "type(null) == null_type", "dyn(1) == 1.0",
-    # texts
+    # strings
     "'hello'.charAt(1) == 'e'", "'hello'.charAt(9) == 'e'", "'hello'.indexOf('l') == 2", "'hello'.indexOf('l', 3) == 3", "'hello'.lastIndexOf('l') == 3",
     "'HeLLo'.lowerAscii() == 'hello'", "'hi'.upperAscii() == 'HI'", "'a-b-c'.replace('-', '+') == 'a+b+c'", "'a-b-c'.replace('-', '+', 1) == 'a+b-c'",
     "'a,b,c'.split(',') == ['a', 'b', 'c']", "'a,b,c'.split(',', 2) == ['a', 'b,c']", "'abc'.split('') == ['a', 'b', 'c']", "'hello'.substring(1) == 'ello'",

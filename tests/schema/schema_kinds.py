@@ -1,4 +1,4 @@
-"""Kinds as authors write them; their CRDs are on record as accepted by a real API server without a warning."""
+"""Kinds as users write them; a real API server accepted their CRDs without a warning."""
 
 from datetime import date, datetime
 from enum import Enum
@@ -44,7 +44,7 @@ class Template(Model):
 class EverythingSpec(
     Model, rules=[Rule("self.least <= self.most", message="least is above most", field_path=".least")]
 ):
-    """All that a spec can hold."""
+    """Every type that a spec can hold."""
 
     least: Annotated[int, Field(ge=0, lt=100, description="The least.")]
     most: Annotated[int, Field(gt=0, le=100)] = 10
@@ -184,7 +184,7 @@ class OddStatus(Model):
 
 
 class Odd(Resource[OddSpec, OddStatus], group="ex.io", version="v1"):
-    """A kind with formats that nobody knows."""
+    """A kind with unknown formats."""
 
 
 ODD = crd(Odd)

@@ -1,4 +1,4 @@
-"""Expressions about messages of Protocol Buffers and templates, as a real API server takes or refuses them."""
+"""Expressions with Protocol Buffers messages and templates, and whether a real API server accepts them."""
 
 TAKEN = [
     "google.protobuf.Int32Value{value: 1} == 1",

@@ -1,4 +1,4 @@
-"""A schema that becomes stricter, and updates whose fate on a real API server is on record in `observed/`."""
+"""A schema that becomes stricter, and updates for which `observed/` holds the answers of a real API server."""
 
 from copy import deepcopy
 

@@ -1,4 +1,4 @@
-"""Definitions with rules in CEL whose fate on a real API server is on record in `observed/`."""
+"""CRDs with CEL rules for which `observed/` holds the answers of a real API server."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Values of one wide schema whose fate on a real API server is on record in `observed/`."""
+"""Values of one large schema for which `observed/` holds the answers of a real API server."""
 
 from schema_documents import INTEGER, STRING, JsonObject, obj
 

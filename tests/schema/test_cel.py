@@ -1,4 +1,4 @@
-"""Expressions outside of schemas: admission policies, match conditions, and whatever a user may type."""
+"""CEL expressions outside of schemas: admission policies, match conditions, and arbitrary input."""
 
 import contextlib
 from typing import Any
@@ -52,11 +52,11 @@ REQUEST: dict[str, Any] = {
         ("object.metadata.name.startsWith('a')", True),
     ],
 )
-def test_a_policy_sees_its_variables(text: str, expected: object) -> None:
+def test_evaluates_expressions_of_policies(text: str, expected: object) -> None:
     assert POLICY.compile(text).evaluate(dict(REQUEST)) == expected
 
 
-def test_evaluating_leaves_the_variables_as_they_were() -> None:
+def test_evaluation_does_not_change_the_variables() -> None:
     variables = {"x": [1, 2], "y": 5}
     program = Environment({"x": list_of(INT), "y": INT}).compile("x.all(y, y > 0) && y == 5")
     assert program.evaluate(variables) is True
@@ -73,26 +73,26 @@ def test_evaluating_leaves_the_variables_as_they_were() -> None:
         ("object.spec.replicas / 0", "division by zero"),
     ],
 )
-def test_an_evaluation_that_has_no_value_says_why(text: str, message: str) -> None:
+def test_evaluation_errors_have_the_messages_of_the_server(text: str, message: str) -> None:
     with pytest.raises(EvaluationError, match=message.replace("(", r"\(")):
         POLICY.compile(text).evaluate(dict(REQUEST))
 
 
-def test_the_result_type_is_known_before_anything_runs() -> None:
+def test_the_result_type_is_known_after_compilation() -> None:
     environment = Environment({"n": INT, "s": STRING})
     assert environment.compile("n > 1").type == BOOL
     assert environment.compile("s + 'x'").type == STRING
     assert environment.compile("[n].map(x, string(x))").type == list_of(STRING)
 
 
-def test_costs_end_an_evaluation() -> None:
+def test_evaluation_stops_at_the_cost_limit() -> None:
     program = Environment({"l": list_of(INT)}).compile("l.all(x, l.all(y, l.all(z, x + y + z >= 0)))")
     with pytest.raises(CostExceeded, match="operation cancelled: actual cost limit exceeded"):
         program.evaluate({"l": list(range(200))})
     assert program.evaluate({"l": [1, 2]}) is True
 
 
-def test_two_authorization_checks_are_affordable_and_three_are_not() -> None:
+def test_the_cost_limit_allows_two_authorization_checks() -> None:
     asked: list[Question] = []
 
     def answer(question: Question) -> Decision:
@@ -125,7 +125,7 @@ def test_two_authorization_checks_are_affordable_and_three_are_not() -> None:
         ("", None),
     ],
 )
-def test_names_are_escaped_as_rules_must_write_them(name: str, escaped: str | None) -> None:
+def test_escapes_property_names_for_rules(name: str, escaped: str | None) -> None:
     assert escape(name) == escaped
 
 
@@ -139,12 +139,12 @@ def test_names_are_escaped_as_rules_must_write_them(name: str, escaped: str | No
         "string(" * 5000 + "1" + ")" * 5000,
     ],
 )
-def test_an_expression_that_nests_too_deeply_is_refused(text: str) -> None:
+def test_rejects_expressions_that_nest_too_deeply(text: str) -> None:
     with pytest.raises(CompileError, match="expression recursion limit exceeded: 250"):
         Environment({"x": DYN}).compile(text)
 
 
-def test_a_long_chain_of_conditions_is_no_deep_nesting() -> None:
+def test_a_long_chain_of_conditions_does_not_count_as_nesting() -> None:
     program = Environment({"n": INT}).compile(" && ".join(["n > 0"] * 2000))
     assert program.evaluate({"n": 1}) is True
 
@@ -194,12 +194,12 @@ _WORDS = st.sampled_from(
 
 
 @given(st.lists(_WORDS, max_size=12).map(" ".join))
-def test_any_expression_compiles_or_is_refused_and_then_has_a_value_or_says_why(text: str) -> None:
+def test_any_expression_has_a_value_or_a_known_error(text: str) -> None:
     with contextlib.suppress(CompileError, EvaluationError):
         Environment({"self": DYN, "x": list_of(INT)}).compile(text).evaluate({"self": {"a": 1}, "x": [1, 2]})
 
 
 @given(st.text(max_size=30))
-def test_any_text_at_all_compiles_or_is_refused(text: str) -> None:
+def test_any_text_compiles_or_raises_compile_error(text: str) -> None:
     with contextlib.suppress(CompileError, EvaluationError):
         Environment({}).compile(text)

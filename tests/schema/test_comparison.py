@@ -1,4 +1,4 @@
-"""Changes of a CRD that break somebody are listed, others are not."""
+"""Breaking changes between two versions of a CRD."""
 
 from copy import deepcopy
 from typing import Any
@@ -43,7 +43,7 @@ def _changed(**fields: Any) -> dict[str, Any]:
     return new
 
 
-def _said(new: dict[str, Any]) -> list[str]:
+def _messages(new: dict[str, Any]) -> list[str]:
     prefix = "spec.versions[v1].schema.openAPIV3Schema.properties[spec]."
     return [str(change).removeprefix(prefix) for change in compare(_OLD, new)]
 
@@ -63,19 +63,19 @@ def _said(new: dict[str, Any]) -> list[str]:
         ({"name": {"enum": ["x"]}}, "properties[name].enum: values are now restricted"),
         ({"required": ["name"]}, "required: name is now required and has no default"),
         ({"maybe": {"nullable": False}}, "properties[maybe].nullable: null is no longer allowed"),
-        ({"tags": {"x-kubernetes-list-type": "atomic"}}, "properties[tags].x-kubernetes-list-type: changed from set to atomic: applies merge otherwise"),
-        ({"name": {"default": "x"}}, "properties[name].default: default x added: objects that left it out now read otherwise"),
+        ({"tags": {"x-kubernetes-list-type": "atomic"}}, "properties[tags].x-kubernetes-list-type: changed from set to atomic: server-side apply merges differently"),
+        ({"name": {"default": "x"}}, "properties[name].default: default x added: objects without the field are now read with another value"),
         ({"name": {"x-kubernetes-validations": [{"rule": "self != ''"}]}}, "properties[name].x-kubernetes-validations[0]: rule added: self != ''"),
-        ({"set": {"default": "y"}}, "properties[set].default: changed from x: objects that left it out now read otherwise"),
-        ({"set": {"default": None}}, "properties[set].default: default x removed: objects that left it out now read without"),
+        ({"set": {"default": "y"}}, "properties[set].default: changed from x: objects without the field are now read with another value"),
+        ({"set": {"default": None}}, "properties[set].default: default x removed: objects without the field are now read without a value"),
         ({"set": {"default": None}, "required": ["set"]}, "required: set is now required and has no default"),
         ({"inner": {"x-kubernetes-embedded-resource": True}}, "properties[inner].x-kubernetes-embedded-resource: must now be an object with apiVersion, kind and metadata"),
         ({"inner": {"x-kubernetes-preserve-unknown-fields": None}}, "properties[inner].x-kubernetes-preserve-unknown-fields: removed: unknown fields are dropped"),
         ({"more": {"additionalProperties": {"type": "string"}}}, "properties[more].additionalProperties.type: changed from integer to string"),
     ],
 )  # fmt: skip
-def test_lists_what_breaks(change: dict[str, Any], expected: str) -> None:
-    assert expected in _said(_changed(**change))
+def test_reports_breaking_changes(change: dict[str, Any], expected: str) -> None:
+    assert expected in _messages(_changed(**change))
 
 
 @pytest.mark.parametrize(
@@ -92,37 +92,37 @@ def test_lists_what_breaks(change: dict[str, Any], expected: str) -> None:
         {"new": {"type": "string", "default": "x"}, "required": ["new"]},
     ],
 )
-def test_says_nothing_of_what_only_widens(change: dict[str, Any]) -> None:
-    assert [text for text in _said(_changed(**change)) if "default" not in text] == []
+def test_reports_nothing_for_changes_that_only_widen(change: dict[str, Any]) -> None:
+    assert [text for text in _messages(_changed(**change)) if "default" not in text] == []
 
 
-def test_versions_names_and_subresources_count_too() -> None:
+def test_reports_changes_of_versions_names_and_subresources() -> None:
     gone = deepcopy(_OLD)
     gone["spec"]["versions"][0]["name"] = "v2"
     assert str(compare(_OLD, gone)[0]) == "spec.versions[v1]: version removed"
     renamed = deepcopy(_OLD)
     renamed["spec"]["names"]["kind"] = "Other"
-    assert [change.harm for change in compare(_OLD, renamed)] == ["stored objects"]
+    assert [change.affected for change in compare(_OLD, renamed)] == ["stored objects"]
     plain = deepcopy(_OLD)
     del plain["spec"]["versions"][0]["subresources"]
     assert [change.path for change in compare(_OLD, plain)] == ["spec.versions[v1].subresources.status"]
     unserved = deepcopy(_OLD)
     unserved["spec"]["versions"][0]["served"] = False
-    assert [change.harm for change in compare(_OLD, unserved)] == ["readers"]
+    assert [change.affected for change in compare(_OLD, unserved)] == ["readers"]
 
 
-def test_a_field_that_was_required_and_loses_its_default_breaks_what_is_stored() -> None:
+def test_removing_the_default_of_a_required_field_breaks_stored_objects() -> None:
     old = _changed(required=["set"])
     new = deepcopy(old)
     del new["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["set"][
         "default"
     ]
-    said = {change.harm: change.message for change in compare(old, new)}
-    assert said["stored objects"] == "set is required and has lost its default"
+    messages = {change.affected: change.message for change in compare(old, new)}
+    assert messages["stored objects"] == "set is required and no longer has a default"
     assert compare(old, old) == []
 
 
-def test_what_clients_select_scale_and_call_the_kind_by_counts_too() -> None:
+def test_reports_changes_of_selectable_fields_scale_and_short_names() -> None:
     old = deepcopy(_OLD)
     old["spec"]["names"]["shortNames"] = ["th"]
     old["spec"]["versions"][0].update(
@@ -133,9 +133,12 @@ def test_what_clients_select_scale_and_call_the_kind_by_counts_too() -> None:
     new["spec"]["names"]["shortNames"] = ["thing"]
     new["spec"]["versions"][0]["selectableFields"] = []
     new["spec"]["versions"][0]["subresources"]["scale"]["specReplicasPath"] = ".spec.replicas"
-    assert [(str(change), change.harm) for change in compare(old, new)] == [
+    assert [(str(change), change.affected) for change in compare(old, new)] == [
         ("spec.names.shortNames: th removed", "readers"),
-        ("spec.versions[v1].selectableFields: .spec.mode removed: nobody can select by it", "readers"),
+        (
+            "spec.versions[v1].selectableFields: .spec.mode removed: field selectors on it no longer work",
+            "readers",
+        ),
         (
             "spec.versions[v1].subresources.scale.specReplicasPath: changed from .spec.size to .spec.replicas",
             "writers",
@@ -143,18 +146,16 @@ def test_what_clients_select_scale_and_call_the_kind_by_counts_too() -> None:
     ]
 
 
-def test_versions_that_are_no_longer_converted_are_read_cut_short() -> None:
+def test_reports_the_removal_of_a_conversion_webhook() -> None:
     old = deepcopy(_OLD)
     old["spec"]["versions"].append({"name": "v2", "served": True, "schema": {}})
     new = deepcopy(old)
     old["spec"]["conversion"] = {"strategy": "Webhook"}
-    said = (
-        "spec.conversion.strategy: changed from Webhook to None: versions are read with the fields they share"
-    )
-    assert [str(change) for change in compare(old, new)] == [said]
+    messages = "spec.conversion.strategy: changed from Webhook to None: a version is read with only the fields it shares with the stored one"
+    assert [str(change) for change in compare(old, new)] == [messages]
     assert compare(new, old) == []
 
 
-def test_a_version_that_objects_are_stored_in_may_not_go() -> None:
+def test_reports_the_removal_of_a_version_in_stored_versions() -> None:
     old = {**_OLD, "status": {"storedVersions": ["v1", "v0"]}}
     assert "objects may still be stored as v0: migrate them first" in str(compare(old, _OLD)[0])

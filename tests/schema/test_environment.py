@@ -1,4 +1,4 @@
-"""The faces of the expression language for those who embed it: types, declarations, functions and variables of one's own."""
+"""The API of the CEL environment: types, declarations, functions and variables."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ def test_an_expression_has_a_type(text: str, expected: Type) -> None:
     assert program.type == expected
 
 
-def test_a_program_tells_what_it_is_made_of() -> None:
+def test_a_program_has_its_source_names_and_cost() -> None:
     program = Environment({"a": INT, "b": INT}).compile("a > 1")
     assert (program.source, program.names, program.greatest_cost) == ("a > 1", {"a"}, 2)
     assert program.run({"a": 2}) == (True, 2)
@@ -71,7 +71,7 @@ def test_an_evaluation_has_a_limit() -> None:
         Environment({"a": list_of(INT)}).compile("a.all(x, x > 0)").evaluate({"a": [1] * 9}, limit=5)
 
 
-def test_a_schema_declares_what_expressions_see_of_its_values() -> None:
+def test_a_schema_declares_the_fields_that_expressions_can_use() -> None:
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {
@@ -88,12 +88,12 @@ def test_a_schema_declares_what_expressions_see_of_its_values() -> None:
         "at": TIMESTAMP,
         "a__dash__b": STRING,
     }
-    place = Environment({"self": declared})
+    environment = Environment({"self": declared})
     given = {"self": {"size": 3, "at": "2020-01-02T00:00:00Z", "a-b": "x"}}
-    assert place.compile("self.at.getDayOfMonth() + self.size").evaluate(given) == 4
-    assert place.compile("self.a__dash__b").evaluate(given) == "x"
+    assert environment.compile("self.at.getDayOfMonth() + self.size").evaluate(given) == 4
+    assert environment.compile("self.a__dash__b").evaluate(given) == "x"
     with pytest.raises(CompileError, match="undefined field 'nope'"):
-        place.compile("self.nope")
+        environment.compile("self.nope")
     assert declare({"x-kubernetes-preserve-unknown-fields": True}) is None
 
 
@@ -101,24 +101,24 @@ def test_functions_can_be_added() -> None:
     library = Library()
     library.add("shout", "shout_string", (STRING,), STRING, str.upper)
     library.method("twice", "int_twice", (INT,), INT, lambda number: number * 2)
-    place = Environment({}, functions=library)
-    assert place.compile("shout('a') + string(4.twice())").evaluate({}) == "A8"
+    environment = Environment({}, functions=library)
+    assert environment.compile("shout('a') + string(4.twice())").evaluate({}) == "A8"
     with pytest.raises(CompileError, match="found no matching overload for 'shout' applied to"):
-        place.compile("shout(1)")
+        environment.compile("shout(1)")
 
 
-def test_the_resource_of_a_request_can_be_asked_about() -> None:
+def test_expressions_can_check_the_authorization_of_a_request() -> None:
     asked: list[Question] = []
 
     def answer(question: Question) -> Decision:
         asked.append(question)
         return Decision(allowed=True)
 
-    place = Environment(
+    environment = Environment(
         {"authorizer": AUTHORIZER, "authorizer.requestResource": RESOURCE_CHECK},
         functions=authorization_library(),
     )
     about = ResourceCheck(answer, Question(resource="pods", namespace="n"))
     given = {"authorizer": Authorizer(answer), "authorizer.requestResource": about}
-    assert place.compile("authorizer.requestResource.check('get').allowed()").evaluate(given) is True
+    assert environment.compile("authorizer.requestResource.check('get').allowed()").evaluate(given) is True
     assert asked == [Question(verb="get", resource="pods", namespace="n")]

@@ -1,4 +1,4 @@
-"""Lists of Kubernetes' own types merge as Kubernetes merges them, and defaults satisfy the rules beside them."""
+"""List map keys of Kubernetes' own types, and defaults that satisfy the rules."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -42,11 +42,11 @@ def test_lists_of_built_in_types_have_the_keys_that_kubernetes_uses_everywhere()
     assert merge_of(spec["pullSecrets"]) == (None, None), "Kubernetes keys it in one field and not in another"
 
 
-def test_an_author_decides_otherwise_with_list_type() -> None:
+def test_list_type_overrides_the_keys() -> None:
     assert merge_of(structural(Code)["properties"]["spec"]["properties"]["plain"]) == ("atomic", None)
 
 
-def test_a_key_keeps_its_default_in_a_status_where_others_lose_theirs() -> None:
+def test_only_list_map_keys_keep_their_default_in_a_status() -> None:
     ports = structural(Code)["properties"]["status"]["properties"]["ports"]
     assert ports["items"]["properties"]["protocol"]["default"] == "TCP"
 
@@ -66,11 +66,11 @@ def test_descriptions_of_conditions_are_written_for_users_of_kubectl() -> None:
     assert '="' not in shown
 
 
-def test_the_default_of_a_spec_holds_the_defaults_of_its_fields() -> None:
+def test_the_default_of_a_spec_contains_the_defaults_of_its_fields() -> None:
     assert structural(Code)["properties"]["spec"]["default"] == {"digits": 6}
 
 
-def test_a_default_that_breaks_a_rule_names_where_it_comes_from_and_what_to_do() -> None:
+def test_the_error_for_a_default_that_fails_a_rule_suggests_a_fix() -> None:
     class ShortSpec(Model, rules=[Rule("self.digits >= 4", message="at least 4 digits")]):
         digits: int = 2
 
@@ -81,11 +81,11 @@ def test_a_default_that_breaks_a_rule_names_where_it_comes_from_and_what_to_do()
         crd(Short)
     assert str(refusal.value) == (
         "Short: spec.default: Invalid value: at least 4 digits; the default comes from the Python defaults: change "
-        "them or the rule, or require spec with Annotated[..., kw.Field(optional=False)]"
+        "them or the rule, or make spec required with Annotated[..., kw.Field(optional=False)]"
     )
 
 
-def test_a_spec_is_required_where_its_fields_are_and_where_it_says_so() -> None:
+def test_a_spec_is_required_if_its_fields_are_or_if_declared_so() -> None:
     class OpenSpec(Model):
         size: int
 
@@ -93,7 +93,7 @@ def test_a_spec_is_required_where_its_fields_are_and_where_it_says_so() -> None:
         """Has a required field."""
 
     class Stated(Resource[CodeSpec, CodeStatus], group="keys.example.com", version="v1"):
-        """Has a spec with defaults that must be given all the same."""
+        """Has a spec with defaults that is still required."""
 
         spec: Annotated[CodeSpec, Field(optional=False)]
 

@@ -1,4 +1,4 @@
-"""Objects that expressions make, as mutating admission policies do; the answers are those of a real API server."""
+"""Objects that CEL expressions create, as in mutating admission policies, with the answers of a real API server."""
 
 from typing import Any
 
@@ -64,7 +64,7 @@ def made(text: str) -> Any:
         ),
     ],
 )
-def test_expressions_make_objects(text: str, expected: object) -> None:
+def test_expressions_create_objects(text: str, expected: object) -> None:
     assert made(text) == expected
 
 
@@ -103,13 +103,13 @@ def test_expressions_make_objects(text: str, expected: object) -> None:
         ),
     ],
 )
-def test_a_wrong_object_is_refused_in_the_servers_words(text: str, at: int, message: str) -> None:
+def test_rejects_invalid_objects_with_the_messages_of_the_server(text: str, at: int, message: str) -> None:
     with pytest.raises(CompileError) as refusal:
         MUTATION.compile(text)
     assert str(refusal.value).splitlines()[0] == f"ERROR: <input>:1:{at}: {message}"
 
 
-def test_types_are_known_before_anything_is_evaluated() -> None:
+def test_types_are_known_after_compilation() -> None:
     assert MUTATION.compile("Object{}").type == OBJECT.type
     assert str(MUTATION.compile("Object.spec{}").type) == "Object.spec"
     assert MUTATION.compile("[JSONPatch{op: dyn(1)}]").type == list_of(JSON_PATCH.type)
@@ -118,12 +118,12 @@ def test_types_are_known_before_anything_is_evaluated() -> None:
     assert MUTATION.compile("JSONPatch{}.nope").type == DYN
 
 
-def test_the_types_are_no_values() -> None:
+def test_type_names_are_not_values() -> None:
     with pytest.raises(EvaluationError, match="reference to undefined type: Object"):
         MUTATION.compile("type(Object{}) == Object")
 
 
-def test_a_text_is_checked_again_where_its_type_was_hidden() -> None:
+def test_dynamic_values_are_checked_at_evaluation() -> None:
     with pytest.raises(EvaluationError, match="for JSONPatchType 'op' field"):
         made("JSONPatch{op: dyn(1)}")
 
@@ -133,7 +133,7 @@ def test_objects_have_a_cost() -> None:
     assert program.run({})[1] == program.greatest_cost == 80
 
 
-def test_objects_know_their_types_and_places() -> None:
+def test_rejects_objects_whose_type_does_not_match_their_path() -> None:
     right = made("Object{spec: Object.spec{list: [Object.spec.list{a: 1}], map: {'x': Object.spec.map{}}}}")
     assert isinstance(right, Message)
     assert right.type_name == "Object"
@@ -146,7 +146,7 @@ def test_objects_know_their_types_and_places() -> None:
     assert misplaced(wrong) == [expected]
 
 
-def test_values_have_a_form_in_json() -> None:
+def test_converts_values_to_json() -> None:
     text = "Object{a: b'xy', b: duration('90s'), c: timestamp('2020-01-02T03:04:05Z'), d: 2.0, e: {1: true}, f: 1u}"
     assert to_json(made(text)) == {
         "a": "eHk=",
@@ -166,6 +166,6 @@ def test_an_environment_without_message_types_has_none() -> None:
         Environment({}).compile("Object{}")
 
 
-def test_a_type_of_ones_own_can_be_declared() -> None:
-    place = Environment({}, messages=[MessageType("Point", {"x": INT, "y": INT})])
-    assert place.compile("Point{x: 1, y: 2}.x").evaluate({}) == 1
+def test_custom_message_types_can_be_declared() -> None:
+    environment = Environment({}, messages=[MessageType("Point", {"x": INT, "y": INT})])
+    assert environment.compile("Point{x: 1, y: 2}.x").evaluate({}) == 1

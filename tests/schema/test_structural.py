@@ -1,4 +1,4 @@
-"""Types become the schema an author would have written by hand, or are refused in one line."""
+"""Structural schemas and CRDs from Python types."""
 
 from typing import Annotated, Any
 
@@ -13,12 +13,12 @@ _SPEC: dict[str, Any] = structural(kinds.EverythingSpec)["properties"]
 
 
 @pytest.mark.parametrize("name", kinds.CRDS)
-def test_the_real_server_accepted_what_the_types_become(name: str) -> None:
+def test_builds_the_crds_that_the_real_server_accepted(name: str) -> None:
     assert schema_answers.answers("kinds")[name] == {"accepted": True, "warnings": []}
     assert check_crd(kinds.CRDS[name]) == []
 
 
-def test_formats_that_nobody_knows_are_warned_of() -> None:
+def test_warns_about_unknown_formats() -> None:
     seen = schema_answers.answers("kinds")["odd"]
     assert seen["accepted"]
     warnings = [f'299 - "{text}"' for text in map(_escaped, crd_warnings(kinds.ODD))]
@@ -56,11 +56,11 @@ def _escaped(text: str) -> str:
         ("Capital", {"type": "string"}),
     ],
 )  # fmt: skip
-def test_a_field_says(field: str, expected: dict[str, Any]) -> None:
+def test_field_adds_keywords(field: str, expected: dict[str, Any]) -> None:
     assert _SPEC[field] == expected
 
 
-def test_built_in_types_bring_their_fields_without_bounds() -> None:
+def test_built_in_types_have_their_fields_without_bounds() -> None:
     spec = structural(kinds.PodsSpec)["properties"]
     pod = spec["template"]["properties"]["spec"]["properties"]
     assert pod["terminationGracePeriodSeconds"] == {"type": "integer"}
@@ -72,7 +72,7 @@ def test_built_in_types_bring_their_fields_without_bounds() -> None:
     }
 
 
-def test_list_map_keys_and_defaults_of_items_are_said() -> None:
+def test_adds_list_map_keys_and_defaults_of_items() -> None:
     assert _SPEC["ports"]["x-kubernetes-list-map-keys"] == ["port", "protocol"]
     assert _SPEC["ports"]["items"]["properties"]["protocol"]["default"] == "TCP"
     assert _SPEC["ports"]["items"]["required"] == ["port"]
@@ -82,11 +82,11 @@ def test_list_map_keys_and_defaults_of_items_are_said() -> None:
 def test_docstrings_become_descriptions() -> None:
     root = structural(kinds.Everything)
     assert root["description"] == "A kind that has everything."
-    assert root["properties"]["spec"]["description"] == "All that a spec can hold."
+    assert root["properties"]["spec"]["description"] == "Every type that a spec can hold."
     assert _SPEC["port"]["description"] == "A port and its protocol."
 
 
-def test_rules_of_a_model_stand_at_its_schema() -> None:
+def test_adds_the_rules_of_a_model_to_its_schema() -> None:
     rules = structural(kinds.EverythingSpec)["x-kubernetes-validations"]
     assert rules == [
         {"fieldPath": ".least", "message": "least is above most", "rule": "self.least <= self.most"}
@@ -98,7 +98,7 @@ def test_a_status_has_no_defaults_because_no_controller_wrote_them() -> None:
     assert "default" not in status["properties"]["phase"]
 
 
-def test_the_document_names_versions_and_subresources() -> None:
+def test_the_crd_has_versions_and_subresources() -> None:
     spec = kinds.CRDS["everything"]["spec"]
     version = spec["versions"][0]
     assert kinds.CRDS["everything"]["metadata"] == {"name": "everythings.ex.io"}
@@ -163,30 +163,33 @@ class UnknownKey(Model):
 @pytest.mark.parametrize(
     ("cls", "text"),
     [
-        (Recursive, "Tree.children[]: Tree contains itself, which a structural schema cannot say: use Any"),
+        (
+            Recursive,
+            "Tree.children[]: Tree contains itself, but a structural schema cannot be recursive: use Any",
+        ),
         (BoundOnList, "BoundOnList.sizes: ge= is for a number, not for a list: put it on the items"),
         (WrongPattern, "WrongPattern.name: pattern='(?=a)': error parsing regexp"),
         (KeylessMap, 'KeylessMap.ports: a list of type "map" needs list_keys='),
         (UnknownKey, "UnknownKey.ports: list_keys: the items have no field 'nope'"),
     ],
 )
-def test_what_a_schema_cannot_say_is_refused_in_one_line(cls: type[Model], text: str) -> None:
+def test_rejects_types_without_a_structural_schema(cls: type[Model], text: str) -> None:
     with pytest.raises(DeclarationError) as caught:
         structural(cls)
     assert str(caught.value).startswith(text)
     assert "\n" not in str(caught.value)
 
 
-def test_versions_must_agree_and_one_of_them_is_stored() -> None:
+def test_versions_must_agree_and_one_must_be_stored() -> None:
     with pytest.raises(DeclarationError, match="namespaced differs"):
         crd(kinds.Foo, kinds.OldFoo)
 
     class Other(Object, kind="Foo", group="ex.io", version="v2", plural="foos", scope="Cluster", stored=True):
         test_num: int = 0
 
-    with pytest.raises(DeclarationError, match="exactly one version is stored"):
+    with pytest.raises(DeclarationError, match="exactly one version must be stored"):
         crd(kinds.Foo, Other)
-    with pytest.raises(DeclarationError, match="give at least one class"):
+    with pytest.raises(DeclarationError, match="needs at least one class"):
         crd()
 
 
@@ -210,4 +213,4 @@ def test_a_definition_carries_the_labels_and_annotations_of_its_versions() -> No
     }
     with pytest.raises(DeclarationError, match=r"Wrong: crd_labels: 'a b': a valid label"):
 
-        class Wrong(Object, group="ex.io", version="v1", crd_labels={"app": "a b"}): ...  # pyright: ignore[reportUnusedClass] (refused)
+        class Wrong(Object, group="ex.io", version="v1", crd_labels={"app": "a b"}): ...  # pyright: ignore[reportUnusedClass] (rejected)

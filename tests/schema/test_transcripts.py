@@ -1,4 +1,4 @@
-"""The messages that a real API server gave for one rich kind, word for word."""
+"""Exact messages of a real API server for one large kind."""
 
 from copy import deepcopy
 from typing import Any
@@ -131,17 +131,17 @@ def foo(spec: JsonObject | None) -> JsonObject:
         ),
     ],
 )
-def test_a_create_is_refused_in_these_words(spec: JsonObject, message: str) -> None:
+def test_rejects_a_create_with_this_message(spec: JsonObject, message: str) -> None:
     value = foo(deepcopy(spec))
     apply_defaults(SCHEMA, value)
     assert invalid_message("Foo.ex.io", "b", validate(SCHEMA, value)) == message
 
 
-def test_an_object_without_a_spec_is_taken() -> None:
+def test_accepts_an_object_without_a_spec() -> None:
     assert validate(SCHEMA, foo(None)) == []
 
 
-def test_unknown_fields_go_nullable_nulls_stay_and_defaults_come() -> None:
+def test_prunes_unknown_fields_keeps_nullable_nulls_and_adds_defaults() -> None:
     value = foo(
         {
             "min": 1,
@@ -167,7 +167,7 @@ def test_unknown_fields_go_nullable_nulls_stay_and_defaults_come() -> None:
     }
 
 
-def test_an_immutable_field_may_not_change_but_may_go() -> None:
+def test_an_immutable_field_can_be_removed_but_not_changed() -> None:
     old = foo({"min": 1, "max": 2, "imm": "1"})
     changed = validate(SCHEMA, foo({"min": 1, "max": 2, "imm": "2"}), old=old)
     assert invalid_message("Foo.ex.io", "c", changed) == (
@@ -176,7 +176,7 @@ def test_an_immutable_field_may_not_change_but_may_go() -> None:
     assert validate(SCHEMA, foo({"min": 1, "max": 2}), old=old) == []
 
 
-def test_a_status_update_checks_the_status_and_the_rules_of_the_whole() -> None:
+def test_a_status_update_validates_the_status_and_all_rules() -> None:
     old = foo({"min": 1, "max": 2})
     new = {**foo({"min": 3, "max": 2}), "status": {"replicas": "x"}}
     assert [str(error) for error in compile_schema(SCHEMA).validate_status(new, old)] == [
@@ -189,7 +189,7 @@ def test_a_status_update_checks_the_status_and_the_rules_of_the_whole() -> None:
     ]
 
 
-def test_the_definition_itself_is_fine() -> None:
+def test_the_crd_is_valid() -> None:
     definition: JsonObject = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

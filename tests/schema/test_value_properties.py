@@ -1,4 +1,4 @@
-"""What always holds for pruning, defaulting and validating, whatever the schema and the value."""
+"""Properties of pruning, defaulting and validation for arbitrary schemas and values."""
 
 from copy import deepcopy
 from typing import Any
@@ -65,7 +65,7 @@ def test_defaulting_twice_changes_nothing_more(schema: Any, value: Any) -> None:
 
 
 @given(_SCHEMAS, _VALUES)
-def test_validating_changes_nothing_and_every_error_has_a_text(schema: Any, value: Any) -> None:
+def test_validation_does_not_change_the_value_and_every_error_has_a_message(schema: Any, value: Any) -> None:
     before = deepcopy(value)
     errors = validate(schema, value)
     assert value == before
@@ -73,12 +73,12 @@ def test_validating_changes_nothing_and_every_error_has_a_text(schema: Any, valu
 
 
 @given(_SCHEMAS, _VALUES)
-def test_an_unchanged_value_is_never_refused_by_the_keywords(schema: Any, value: Any) -> None:
+def test_keywords_never_reject_an_unchanged_value(schema: Any, value: Any) -> None:
     schema, whole = {"type": "object", "properties": {"a": schema}}, {"a": value}
     prune(schema, whole, resource=False)
     assert validate(schema, whole, old=deepcopy(whole)) == []
 
 
 @given(_SCHEMAS, _VALUES, _VALUES)
-def test_an_update_is_never_refused_for_more_than_a_create(schema: Any, new: Any, old: Any) -> None:
+def test_an_update_never_has_more_errors_than_a_create(schema: Any, new: Any, old: Any) -> None:
     assert set(map(str, validate(schema, new, old=old))) <= set(map(str, validate(schema, new)))

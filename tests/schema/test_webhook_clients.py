@@ -1,4 +1,4 @@
-"""How a webhook is reached, and what cannot be a way to it; names that expressions can use."""
+"""Webhook client configurations, and names that expressions can use."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from kubewright.schema.cel import is_identifier
 
 
 @pytest.mark.parametrize(
-    ("url", "trouble"),
+    ("url", "message"),
     [
         ("https://a.b/c", ""),
         ("https://[fe80::1%25en0]:443/", ""),
@@ -22,21 +22,21 @@ from kubewright.schema.cel import is_identifier
         ("http://a", "'https' is the only allowed URL scheme"),
     ],
 )
-def test_a_url_is_refused_in_the_words_of_the_real_server(url: str, trouble: str) -> None:
+def test_rejects_a_url_with_the_message_of_the_real_server(url: str, message: str) -> None:
     found = " ".join(error.message for error in check_webhook_client({"url": url}, "clientConfig"))
-    assert trouble in found if trouble else not found
+    assert message in found if message else not found
 
 
-@pytest.mark.parametrize(("confused", "field"), [(False, "c.service.name"), (True, "c.service.namespace")])
-def test_a_missing_name_is_missed_where_the_real_server_misses_it(confused: bool, field: str) -> None:
-    config = {"service": {"namespace": "n"}}
-    assert [error.field for error in check_webhook_client(config, "c", confused=confused)] == [field]
+@pytest.mark.parametrize(("given", "reported"), [("namespace", "namespace"), ("name", "name")])
+def test_reports_a_missing_service_name_as_namespace_and_the_reverse(given: str, reported: str) -> None:
+    errors = check_webhook_client({"service": {given: "n"}}, "c")
+    assert [error.field for error in errors] == [f"c.service.{reported}"]
 
 
 @pytest.mark.parametrize("name", ["", "1a", "a-b", "in", "namespace"])
-def test_expressions_cannot_name_this(name: str) -> None:
+def test_rejects_names_that_expressions_cannot_use(name: str) -> None:
     assert not is_identifier(name)
 
 
-def test_expressions_can_name_this() -> None:
+def test_accepts_names_that_expressions_can_use() -> None:
     assert all(map(is_identifier, ("a", "_b", "c1", "Namespace")))

@@ -13,7 +13,7 @@ Read in this order:
 All of them work on the JSON values and schemas of `json_tree`.
 """
 
-from kubewright.schema.comparison import Breaking, compare
+from kubewright.schema.comparison import BreakingChange, compare
 from kubewright.schema.crd_builder import crd, version_priority
 from kubewright.schema.crd_validation import check_crd, check_webhook_client, crd_warnings
 from kubewright.schema.structural import structural
@@ -21,7 +21,7 @@ from kubewright.schema.validation import ABSENT, Validator, apply_defaults, comp
 
 __all__ = [
     "ABSENT",
-    "Breaking",
+    "BreakingChange",
     "Validator",
     "apply_defaults",
     "check_crd",

@@ -1,4 +1,4 @@
-"""What a `Field` says, put into the schema of its type; what does not fit the type is refused."""
+"""Schema keywords from `Field`: bounds, patterns, list types, rules; keywords that do not fit the type are rejected."""
 
 from typing import Any
 
@@ -6,15 +6,15 @@ from kubewright.api import DeclarationError, Field, Rule
 from kubewright.schema.json_tree import Schema
 from kubewright.schema.patterns import PatternError, compile_pattern
 
-_KINDS = {
-    "string": "text",
+_TYPE_NAMES = {
+    "string": "a string",
     "integer": "a number",
     "number": "a number",
     "array": "a list",
     "object": "an object",
     "boolean": "a boolean",
 }
-_FOR: dict[str, tuple[str, ...]] = {
+_TYPES_OF_KEYWORD: dict[str, tuple[str, ...]] = {
     "ge": ("integer", "number"),
     "gt": ("integer", "number"),
     "le": ("integer", "number"),
@@ -38,7 +38,7 @@ _RANGES = (
     ("ge", "le"), ("ge", "lt"), ("gt", "le"), ("gt", "lt"), ("min_length", "max_length"),
     ("min_items", "max_items"), ("min_properties", "max_properties"),
 )  # fmt: skip
-_VALUES: dict[str, type | tuple[type, ...]] = {
+_PYTHON_TYPES: dict[str, type | tuple[type, ...]] = {
     "string": str,
     "integer": int,
     "number": (int, float),
@@ -46,10 +46,10 @@ _VALUES: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def apply_constraints(schema: Schema, field: Field, place: str, name: str) -> None:
-    """Put what the field says into the schema, in place."""
-    _refuse_misfits(schema, field, place)
-    _refuse_nonsense(schema, field, place)
+def apply_constraints(schema: Schema, field: Field, location: str, name: str) -> None:
+    """Add the keywords of the field to the schema, in place."""
+    _reject_misfits(schema, field, location)
+    _reject_impossible(schema, field, location)
     for keyword, value in _plain_keywords(field):
         schema[keyword] = value
     _bounds(schema, field)
@@ -62,43 +62,49 @@ def apply_constraints(schema: Schema, field: Field, place: str, name: str) -> No
             compile_pattern(field.pattern)
         except PatternError as error:
             raise DeclarationError(
-                f"{place}: pattern={field.pattern!r}: {error}: write it as RE2 takes it"
+                f"{location}: pattern={field.pattern!r}: {error}: use RE2 syntax"
             ) from error
-    _lists(schema, field, place)
+    _lists(schema, field, location)
     if field.embedded_resource:
-        # Any object has more fields than its type and metadata, and the server takes only one way to say so.
+        # An object has more fields than its type and metadata; the server accepts only one of the two keywords for that.
         schema.pop("additionalProperties", None)
         schema["x-kubernetes-embedded-resource"] = True
         schema.setdefault("x-kubernetes-preserve-unknown-fields", True)
-    rules = [rule_wire(rule) for rule in field.rules]
+    rules = [rule_to_json(rule) for rule in field.rules]
     if field.immutable:
         rules.append({"message": f"{name or 'value'} is immutable", "rule": "self == oldSelf"})
     if rules:
         schema["x-kubernetes-validations"] = [*schema.get("x-kubernetes-validations", ()), *rules]
 
 
-def _refuse_nonsense(schema: Schema, field: Field, place: str) -> None:
-    """Refuse what no value can meet, and what is not even of the type that it is declared with."""
+def _reject_impossible(schema: Schema, field: Field, location: str) -> None:
+    """Reject constraints that no value can satisfy, and arguments of the wrong type."""
     for low, high in _RANGES:
         least, most = getattr(field, low), getattr(field, high)
         for keyword, bound in ((low, least), (high, most)):
             if bound is not None and not isinstance(bound, int | float):
-                raise DeclarationError(f"{place}: {keyword}={bound!r} is no number")
+                raise DeclarationError(f"{location}: {keyword}={bound!r} is not a number")
         if least is not None and most is not None and least > most:
-            raise DeclarationError(f"{place}: {low}={least} is above {high}={most}: no value is both")
+            raise DeclarationError(
+                f"{location}: {low}={least} is greater than {high}={most}: no value satisfies both"
+            )
     for rule in field.rules:
-        if not isinstance(rule, Rule):  # pyright: ignore[reportUnnecessaryIsInstance] (not every author checks types)
-            raise DeclarationError(f"{place}: rules={field.rules!r}: write Rule({rule!r})")
-    fitting = _VALUES.get(schema.get("type", ""))
-    for value in field.enum if fitting else ():
-        if not isinstance(value, fitting or ()) or (isinstance(value, bool) and fitting is not bool):
-            kind = _KINDS[schema["type"]]
-            raise DeclarationError(f"{place}: enum: {value!r} is not {kind}: say values of the field's type")
+        if not isinstance(rule, Rule):  # pyright: ignore[reportUnnecessaryIsInstance] (callers may not run a type checker)
+            raise DeclarationError(
+                f"{location}: rules={field.rules!r}: expected Rule objects: write Rule({rule!r})"
+            )
+    expected = _PYTHON_TYPES.get(schema.get("type", ""))
+    for value in field.enum if expected else ():
+        if not isinstance(value, expected or ()) or (isinstance(value, bool) and expected is not bool):
+            kind = _TYPE_NAMES[schema["type"]]
+            raise DeclarationError(
+                f"{location}: enum: {value!r} is not {kind}: use values of the field's type"
+            )
 
 
-def rule_wire(rule: Rule) -> dict[str, Any]:
-    """Return the wire form of a rule."""
-    said: dict[str, Any] = {
+def rule_to_json(rule: Rule) -> dict[str, Any]:
+    """Return the entry of x-kubernetes-validations for a rule."""
+    keywords: dict[str, Any] = {
         "fieldPath": rule.field_path,
         "message": rule.message,
         "messageExpression": rule.message_expression,
@@ -106,11 +112,11 @@ def rule_wire(rule: Rule) -> dict[str, Any]:
         "reason": rule.reason,
         "rule": rule.rule,
     }
-    return {key: value for key, value in said.items() if value not in ("", None)}
+    return {key: value for key, value in keywords.items() if value not in ("", None)}
 
 
 def _plain_keywords(field: Field) -> list[tuple[str, Any]]:
-    said: list[tuple[str, Any]] = [
+    keywords: list[tuple[str, Any]] = [
         ("description", field.description),
         ("title", field.title),
         ("format", field.format),
@@ -127,7 +133,7 @@ def _plain_keywords(field: Field) -> list[tuple[str, Any]]:
         ("x-kubernetes-map-type", field.map_type),
         ("x-kubernetes-preserve-unknown-fields", field.preserve_unknown_fields or None),
     ]
-    return [(keyword, value) for keyword, value in said if value is not None and value != ""]
+    return [(keyword, value) for keyword, value in keywords if value is not None and value != ""]
 
 
 def _bounds(schema: Schema, field: Field) -> None:
@@ -141,14 +147,14 @@ def _bounds(schema: Schema, field: Field) -> None:
             schema[keyword], schema[exclusive] = exclusive_value, True
 
 
-def _lists(schema: Schema, field: Field, place: str) -> None:
+def _lists(schema: Schema, field: Field, location: str) -> None:
     kind = field.list_type or ("map" if field.list_keys else "set" if field.unique else None)
     if kind is None:
         return
     schema["x-kubernetes-list-type"] = kind
     items: Schema = schema["items"]
     if kind == "map":
-        _refuse_keys(items, field, place)
+        _reject_keys(items, field, location)
         schema["x-kubernetes-list-map-keys"] = list(field.list_keys)
     else:
         schema.pop("x-kubernetes-list-map-keys", None)
@@ -156,36 +162,36 @@ def _lists(schema: Schema, field: Field, place: str) -> None:
             items.setdefault("x-kubernetes-map-type", "atomic")
 
 
-def _refuse_keys(items: Schema, field: Field, place: str) -> None:
+def _reject_keys(items: Schema, field: Field, location: str) -> None:
     properties: dict[str, Schema] = items.get("properties", {})
     if not field.list_keys or not properties:
-        raise DeclarationError(f'{place}: a list of type "map" needs list_keys=, and a Model as its items')
+        raise DeclarationError(f'{location}: a list of type "map" needs list_keys=, and a Model as its items')
     for key in field.list_keys:
         if key not in properties:
             raise DeclarationError(
-                f"{place}: list_keys: the items have no field {key!r}: use a wire name of theirs"
+                f"{location}: list_keys: the items have no field {key!r}: use the JSON name of a field"
             )
         if key not in items.get("required", ()) and "default" not in properties[key]:
             raise DeclarationError(
-                f"{place}: list_keys: {key!r} may be absent: take its default away, or give it one"
+                f"{location}: list_keys: {key!r} is optional and has no default: make it required, or give it a default that is not empty"
             )
 
 
-def _refuse_misfits(schema: Schema, field: Field, place: str) -> None:
+def _reject_misfits(schema: Schema, field: Field, location: str) -> None:
     actual = schema.get("type", "")
     if schema.get("x-kubernetes-int-or-string"):
         actual = "int or string"
-    for keyword, fitting in _FOR.items():
+    for keyword, expected in _TYPES_OF_KEYWORD.items():
         value = getattr(field, keyword)
-        if value is None or value is False or value in ("", ()) or actual in fitting:
+        if value is None or value is False or value in ("", ()) or actual in expected:
             continue
-        if actual == "int or string" and ("string" in fitting or "integer" in fitting):
+        if actual == "int or string" and ("string" in expected or "integer" in expected):
             continue
         where = (
             f"put it on the items: list[Annotated[..., Field({keyword}=...)]]"
             if actual == "array"
-            else "take it away"
+            else "remove it"
         )
         raise DeclarationError(
-            f"{place}: {keyword}= is for {_KINDS[fitting[0]]}, not for {_KINDS.get(actual, 'this')}: {where}"
+            f"{location}: {keyword}= is for {_TYPE_NAMES[expected[0]]}, not for {_TYPE_NAMES.get(actual, 'this type')}: {where}"
         )

@@ -15,11 +15,11 @@ _STABILITY = {"alpha": 0, "beta": 1, None: 2}
 def crd(*versions: type[Object], conversion: dict[str, Any] | None = None) -> dict[str, Any]:
     """Return the CustomResourceDefinition of a kind, given one class per version."""
     if not versions:
-        raise DeclarationError("crd: give at least one class")
+        raise DeclarationError("crd() needs at least one class")
     classes = sorted(versions, key=lambda cls: version_priority(kind_of(cls).version), reverse=True)
     kinds = [kind_of(cls) for cls in classes]
     stored = _stored(kinds)
-    _refuse_disagreement(kinds)
+    _reject_differences(kinds)
     spec: dict[str, Any] = {}
     if conversion is not None:
         spec["conversion"] = conversion
@@ -48,28 +48,28 @@ def _default_depth(error: FieldError) -> float:
 
 
 def _in_one_line(error: FieldError) -> str:
-    """Return the API server's message with the place as an author knows it: `spec.size`."""
-    place = error.field.rpartition("openAPIV3Schema.")[2]
-    place = re.sub(r"properties\[([^\]]+)\]", r"\1", place)
-    is_rule = place.endswith(".rule") and error.type == "FieldValueInvalid"
-    said = error.detail if is_rule else error.message
-    line = f"{place}: {said.partition(chr(10))[0]}"
-    field = place.removesuffix(".default")
-    if field == place:
+    """Return the API server's message with the path that the author knows, such as `spec.size`."""
+    location = error.field.rpartition("openAPIV3Schema.")[2]
+    location = re.sub(r"properties\[([^\]]+)\]", r"\1", location)
+    is_rule = location.endswith(".rule") and error.type == "FieldValueInvalid"
+    message = error.detail if is_rule else error.message
+    line = f"{location}: {message.partition(chr(10))[0]}"
+    field = location.removesuffix(".default")
+    if field == location:
         return line
     return (
         f"{line}; the default comes from the Python defaults: change them or the rule, "
-        f"or require {field} with Annotated[..., kw.Field(optional=False)]"
+        f"or make {field} required with Annotated[..., kw.Field(optional=False)]"
     )
 
 
 def _metadata(classes: list[type[Object]]) -> dict[str, dict[str, str]]:
-    """Return the labels and annotations that any of the versions gives the definition; those of newer ones win."""
+    """Return the labels and annotations that the versions declare for the CRD; newer versions take precedence."""
     found: dict[str, dict[str, str]] = {}
     for cls in reversed(classes):
-        for word, texts in cls.__crd_metadata__.items():
-            if texts:
-                found.setdefault(word, {}).update(texts)
+        for name, values in cls.__crd_metadata__.items():
+            if values:
+                found.setdefault(name, {}).update(values)
     return found
 
 
@@ -91,12 +91,12 @@ def _stored(kinds: list[Kind]) -> Kind:
         names = ", ".join(kind.version for kind in stored) or "none"
         kind = kinds[0].kind
         raise DeclarationError(
-            f"{kind}: exactly one version is stored, here {names}: say stored=True on one of them"
+            f"{kind}: exactly one version must be stored, got {names}: set stored=True on one of them"
         )
     return stored[0]
 
 
-def _refuse_disagreement(kinds: list[Kind]) -> None:
+def _reject_differences(kinds: list[Kind]) -> None:
     first = kinds[0]
     seen: set[str] = set()
     for kind in kinds:
@@ -105,16 +105,18 @@ def _refuse_disagreement(kinds: list[Kind]) -> None:
                 text = (
                     f"{getattr(first, name)!r} in {first.version}, {getattr(kind, name)!r} in {kind.version}"
                 )
-                raise DeclarationError(f"{first.kind}: {name} differs: {text}: say the same in all versions")
+                raise DeclarationError(
+                    f"{first.kind}: {name} differs: {text}: use the same value in all versions"
+                )
         if kind.version in seen:
             raise DeclarationError(
-                f"{kind.kind}: two classes for version {kind.version}: give one class per version"
+                f"{kind.kind}: two classes for version {kind.version}: pass one class per version"
             )
         seen.add(kind.version)
 
 
 def _names(kind: Kind) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "categories": list(kind.categories),
         "kind": kind.kind,
         "listKind": kind.list_kind,
@@ -122,7 +124,7 @@ def _names(kind: Kind) -> dict[str, Any]:
         "shortNames": list(kind.short_names),
         "singular": kind.singular,
     }
-    return {key: value for key, value in said.items() if value}
+    return {key: value for key, value in fields.items() if value}
 
 
 def _version(cls: type[Object], kind: Kind, stored: bool) -> dict[str, Any]:
@@ -150,7 +152,7 @@ def _version(cls: type[Object], kind: Kind, stored: bool) -> dict[str, Any]:
 
 
 def _column(column: Column) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "description": column.description,
         "format": column.format,
         "jsonPath": column.json_path,
@@ -158,13 +160,13 @@ def _column(column: Column) -> dict[str, Any]:
         "priority": column.priority,
         "type": column.type,
     }
-    return {key: value for key, value in said.items() if value}
+    return {key: value for key, value in fields.items() if value}
 
 
 def _scale(scale: Scale) -> dict[str, str]:
-    said = {
+    fields = {
         "labelSelectorPath": scale.selector,
         "specReplicasPath": scale.spec,
         "statusReplicasPath": scale.status,
     }
-    return {key: value for key, value in said.items() if value}
+    return {key: value for key, value in fields.items() if value}

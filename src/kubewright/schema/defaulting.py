@@ -15,52 +15,52 @@ Defaulter = Callable[[Any], None]
 def compile_defaults(schema: Schema, *, keep_nulls: bool = False) -> Defaulter:
     """Compile the defaulting of one schema node; the result changes a value in place.
 
-    A null where the schema does not allow it counts as absent: it is replaced by the default, or removed.
-    With `keep_nulls` those without a default stay.
+    A null that the schema does not allow counts as absent: it is replaced by the default, or removed.
+    With `keep_nulls`, nulls without a default stay.
     """
-    fields = {name: _Slot(sub, keep_nulls) for name, sub in properties(schema).items()}
-    defaults = [(name, slot.default) for name, slot in fields.items() if slot.default is not None]
-    others = _slot(additional(schema), keep_nulls)
-    elements = _slot(items(schema), keep_nulls)
+    fields = {name: _FieldDefault(sub, keep_nulls) for name, sub in properties(schema).items()}
+    defaults = [(name, field.default) for name, field in fields.items() if field.default is not None]
+    others = _field_default(additional(schema), keep_nulls)
+    elements = _field_default(items(schema), keep_nulls)
 
     def default(value: Json) -> None:
         if isinstance(value, dict):
             for name in [name for name, item in value.items() if item is None]:
-                slot = fields.get(name, others)
-                if slot is not None and slot.refuses_null:
+                field = fields.get(name, others)
+                if field is not None and field.drops_null:
                     del value[name]
             for name, content in defaults:
                 if name not in value:
                     value[name] = copied(content)
             for name, item in value.items():
-                slot = fields.get(name, others)
-                if slot is not None:
-                    slot.descend(item)
+                field = fields.get(name, others)
+                if field is not None:
+                    field.descend(item)
         elif isinstance(value, list) and elements is not None:
             for position, item in enumerate(value):
-                if item is None and elements.refuses_null:
+                if item is None and elements.drops_null:
                     value[position] = copied(elements.default)
                 elements.descend(value[position])
 
     return default
 
 
-class _Slot:
-    """What the schema says about the values in one place."""
+class _FieldDefault:
+    """The default of one field or element, and the defaulting below it."""
 
     def __init__(self, schema: Schema, keep_nulls: bool) -> None:
         self.default: Any = schema.get("default")
-        self.refuses_null = not schema.get("nullable") and not (keep_nulls and self.default is None)
+        self.drops_null = not schema.get("nullable") and not (keep_nulls and self.default is None)
         self._inner = compile_defaults(schema, keep_nulls=keep_nulls) if _has_children(schema) else None
 
     def descend(self, value: Json) -> None:
-        """Default what lies below."""
+        """Apply the defaults below this value."""
         if self._inner is not None and isinstance(value, dict | list):
             self._inner(value)
 
 
-def _slot(schema: Schema | None, keep_nulls: bool) -> _Slot | None:
-    return None if schema is None else _Slot(schema, keep_nulls)
+def _field_default(schema: Schema | None, keep_nulls: bool) -> _FieldDefault | None:
+    return None if schema is None else _FieldDefault(schema, keep_nulls)
 
 
 def _has_children(schema: Schema) -> bool:
@@ -68,7 +68,7 @@ def _has_children(schema: Schema) -> bool:
 
 
 Pruner = Callable[[Any, str, list[str]], None]
-"""Prune a value in place, given its path and the list that collects the paths of what was dropped."""
+"""Prune a value in place, given its path and the list to append the removed paths to."""
 
 META_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
 
@@ -120,11 +120,11 @@ def _prune_embedded(value: dict[str, Any], path: str, dropped: list[str]) -> Non
 
 
 def _keep(value: Json, path: str, dropped: list[str]) -> None:
-    """Leave everything as it is."""
+    """Keep everything."""
 
 
 def _drop_all(value: Json, path: str, dropped: list[str]) -> None:
-    """Empty an object of which the schema says nothing."""
+    """Remove all fields of an object without declared fields."""
     if isinstance(value, dict):
         dropped.extend(f"{path}.{name}" for name in value)
         value.clear()

@@ -13,14 +13,13 @@ from kubewright.api import FieldError, names, problems
 from kubewright.schema.json_tree import Json, Schema, additional, identity, in_order, items, properties
 
 EmbeddedCheck = Callable[[Any, str, list[FieldError]], None]
-"""Report on embedded objects in a value, given its path and the list to add to."""
+"""Validate the embedded objects in a value, given its path and the list to append errors to."""
 
 _ANNOTATIONS_LIMIT = 256 * 1024
-_OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
 
 def compile_embedded_checks(schema: Schema) -> EmbeddedCheck | None:
-    """Compile the checks of the embedded objects below a schema, or return None where it has none."""
+    """Compile the checks of the embedded objects below a schema; return None if it has none."""
     known = properties(schema)
     fields = {
         name: check
@@ -64,16 +63,16 @@ def _node(schema: Schema) -> EmbeddedCheck | None:
 
 
 def check_object(value: dict[str, Any], path: str) -> list[FieldError]:
-    """Report what is wrong with the type and metadata of an embedded object."""
+    """Return the errors in apiVersion, kind and metadata of an embedded object."""
     errors = [problems.required(f"{path}.{name}") for name in ("apiVersion", "kind") if name not in value]
     if "apiVersion" in value:
         errors += _check_api_version(value["apiVersion"], f"{path}.apiVersion")
     if "kind" in value:
         errors += _check_kind(value["kind"], f"{path}.kind")
     if "metadata" in value:
-        trouble = metadata_problem(value["metadata"])
-        if trouble:
-            errors.append(problems.invalid(f"{path}.metadata", in_order(value["metadata"]), trouble))
+        message = metadata_problem(value["metadata"])
+        if message:
+            errors.append(problems.invalid(f"{path}.metadata", in_order(value["metadata"]), message))
         else:
             errors += _check_metadata(value["metadata"] or {}, f"{path}.metadata")
     return errors
@@ -94,13 +93,13 @@ def _check_kind(value: Any, path: str) -> list[FieldError]:
         return [problems.invalid(path, in_order(value), "must be a string")]
     if not value:
         return [problems.invalid(path, value, "must not be empty")]
-    troubles = names.dns1035_label(value.lower())
-    text = "may have mixed case, but should otherwise match: " + ",".join(troubles)
-    return [problems.invalid(path, value, text)] if troubles else []
+    messages = names.dns1035_label(value.lower())
+    text = "may have mixed case, but should otherwise match: " + ",".join(messages)
+    return [problems.invalid(path, value, text)] if messages else []
 
 
 def _check_metadata(meta: dict[str, Any], path: str) -> list[FieldError]:
-    """Report what is wrong with the metadata; unlike elsewhere it needs no name."""
+    """Return the errors in the metadata; unlike other objects, an embedded one needs no name."""
     errors: list[FieldError] = []
     for name in ("generateName", "name"):
         value = meta.get(name) or ""
@@ -149,7 +148,7 @@ def _path_segment(name: str, whole: bool) -> list[str]:
 def _check_owners(references: list[dict[str, Any]], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     controllers: list[str] = []
-    shown = [{name: item[name] for name in _OWNER_FIELDS if name in item} for item in references]
+    shown = [{name: item[name] for name in _OWNER if name in item} for item in references]
     for reference in references:
         for name in ("apiVersion", "kind", "name", "uid"):
             if not reference.get(name):
@@ -204,20 +203,23 @@ _RFC3339 = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:
 
 
 def metadata_problem(meta: Json) -> str:
-    """Say why Go could not read this as ObjectMeta; nothing when it can."""
+    """Return Go's error when it decodes this as ObjectMeta, or an empty string."""
     if meta is None:
         return ""
     if not isinstance(meta, dict):
         return f"json: cannot unmarshal {_json_name(meta)} into Go value of type v1.ObjectMeta"
     for name, value in meta.items():
-        trouble = _field_problem(name, value)
-        if trouble:
-            return trouble
+        message = _field_problem(name, value)
+        if message:
+            return message
     return ""
 
 
 def prune_metadata(meta: dict[str, Any], path: str) -> list[str]:
-    """Drop what ObjectMeta does not have, in place; return the paths of it. Malformed fields stay, to be reported."""
+    """Remove the fields that ObjectMeta does not have, in place; return their paths.
+
+    Malformed fields stay, so that validation reports them.
+    """
     unknown: list[str] = []
     for name in list(meta):
         shape = _META.get(name)
@@ -251,9 +253,9 @@ def _field_problem(name: str, value: Json) -> str:
         if not isinstance(item, dict):
             return _mismatch(item, f"ObjectMeta.{name}", f"v1.{kind}")
         for key, inner in item.items():
-            trouble = _value_problem(shape[key], inner, f"{kind}.{name}.{key}") if key in shape else ""
-            if trouble:
-                return trouble
+            message = _value_problem(shape[key], inner, f"{kind}.{name}.{key}") if key in shape else ""
+            if message:
+                return message
     return ""
 
 
@@ -305,11 +307,11 @@ def _json_name(value: Any) -> str:
 
 
 ListCheck = Callable[[Any, str, list[FieldError]], None]
-"""Report duplicates in a value, given its path and the list to add to."""
+"""Find duplicates in a value, given its path and the list to append errors to."""
 
 
 def compile_list_checks(schema: Schema) -> ListCheck | None:
-    """Compile the uniqueness checks of a schema, or return None where it has none."""
+    """Compile the uniqueness checks of a schema; return None if it has none."""
     fields = _present({name: compile_list_checks(sub) for name, sub in properties(schema).items()})
     other, element = additional(schema), items(schema)
     others = None if other is None else compile_list_checks(other)

@@ -11,12 +11,12 @@ FormatCheck = Callable[[str], bool]
 
 
 def string_format(name: str) -> FormatCheck | None:
-    """Return the check of a format, or None where the API server ignores it; dashes in names do not count."""
+    """Return the check of a format, or None if the API server ignores it; dashes in names are ignored."""
     return _FORMATS.get(name.replace("-", ""))
 
 
 def is_known_format(name: str, schema_type: str) -> bool:
-    """Tell whether the API server checks this format for values of this type."""
+    """Return True if the API server checks this format for values of this type."""
     if schema_type in ("", "string"):
         return string_format(name) is not None
     return name in {"integer": ("int32", "int64"), "number": ("float", "double")}.get(schema_type, ())
@@ -30,7 +30,7 @@ _HOSTNAME = (
     r"^([a-zA-Z0-9\p{S}\p{L}]((-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?)"
     r"|([a-zA-Z0-9\p{S}\p{L}](([a-zA-Z0-9-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?)(\.)){1,}([a-zA-Z\p{L}]){2,63})$"
 )
-# Texts, which `re` compiles when they are first needed: few schemas name a format, and every start would pay for all.
+# Strings, which `re` compiles on first use: few schemas have a format, and compiling all would slow down every start.
 _DATE = r"(?a)\d{4}-\d{2}-\d{2}"
 _TIME = r"(?a)(\d{2}):(\d{2}):(\d{2})(.\d+)?(z|[+-]\d{2}:\d{2})"
 _GO_DURATION = r"(?a)[-+]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)"
@@ -57,7 +57,7 @@ def _is_date(text: str) -> bool:
     if not re.fullmatch(_DATE, text):
         return False
     try:
-        # Go knows a year 0, Python does not; it is a leap year like 2000.
+        # Go has a year 0 and Python does not; it is a leap year like 2000.
         date.fromisoformat("2000" + text[4:] if text.startswith("0000") else text)
     except ValueError:
         return False
@@ -83,7 +83,7 @@ def _is_unit(text: str) -> bool:
 
 
 def _is_email(text: str) -> bool:
-    """Accept an address with or without a display name, as Go's mail.ParseAddress."""
+    """Return True for an address with or without a display name, as Go's mail.ParseAddress accepts it."""
     address = text.strip(" \t")
     if address.endswith(">") and "<" in address:
         display, _, address = address[:-1].rpartition("<")
@@ -143,7 +143,7 @@ def _is_credit_card(text: str) -> bool:
 
 
 def is_request_uri(text: str) -> bool:
-    """Accept what Go's url.ParseRequestURI accepts: an absolute URI or an absolute path."""
+    """Return True for what Go's url.ParseRequestURI accepts: an absolute URI or an absolute path."""
     if not text or any(ord(char) < 0x20 or ord(char) == 0x7F for char in text):
         return False
     if text == "*":

@@ -21,7 +21,7 @@ _EPSILON = 1e-9
 
 
 def same(left: Json, right: Any) -> bool:
-    """Tell whether two JSON values are equal, keeping 1, 1.0 and true apart as Go does."""
+    """Return True if two JSON values are equal, keeping 1, 1.0 and true apart as Go does."""
     if left.__class__ is not right.__class__:
         return False
     if isinstance(left, dict):
@@ -41,7 +41,7 @@ def copied(value: Json) -> Any:
 
 
 def in_order(value: Json) -> Any:
-    """Return the value as messages show one without a Go type: the keys of its maps sorted."""
+    """Return the value as messages print it: the keys of its maps are sorted."""
     if isinstance(value, dict):
         return {key: in_order(value[key]) for key in sorted(value)}
     if isinstance(value, list):
@@ -50,7 +50,7 @@ def in_order(value: Json) -> Any:
 
 
 def identity(value: Json) -> Hashable:
-    """Return a hashable stand-in that is equal exactly where `same` is true."""
+    """Return a hashable key; two keys are equal exactly if `same` is true of their values."""
     if isinstance(value, dict):
         return ("{", frozenset((key, identity(item)) for key, item in value.items()))
     if isinstance(value, list):
@@ -59,13 +59,13 @@ def identity(value: Json) -> Hashable:
 
 
 def is_json_integer(value: float) -> bool:
-    """Tell whether a float counts as an integer for an OpenAPI schema (1.0 does)."""
+    """Return True if a float counts as an integer for an OpenAPI schema (1.0 does)."""
     if math.isnan(value) or abs(value) > _JSON_INTEGER_LIMIT:
         return False
     whole = math.trunc(value)
     if value == whole:
         return True
-    # go-openapi forgives what it takes for a rounding error, e.g. 3.0000000001.
+    # go-openapi accepts what looks like a rounding error, such as 3.0000000001.
     return whole > 0 and (value - whole) / (value + whole) < _EPSILON
 
 
@@ -80,27 +80,27 @@ Schema = dict[str, Any]
 
 
 def properties(schema: Schema) -> dict[str, Schema]:
-    """Return the schemas of the known fields."""
+    """Return the schemas of the declared properties."""
     return schema.get("properties") or {}
 
 
 def items(schema: Schema) -> Schema | None:
-    """Return the schema of the elements of a list, if any."""
+    """Return the schema of the elements of a list, or None."""
     return _schema(schema.get("items"))
 
 
 def additional(schema: Schema) -> Schema | None:
-    """Return the schema of the other fields, if there is one; true and false are none."""
+    """Return the schema in additionalProperties, or None if it is absent, true or false."""
     return _schema(schema.get("additionalProperties"))
 
 
 def field_schema(schema: Schema, name: str) -> Schema | None:
-    """Return the schema of a field, known or other."""
+    """Return the schema of a field, from properties or additionalProperties."""
     return properties(schema).get(name) or additional(schema)
 
 
 def part(document: Schema, *steps: str) -> Schema:
-    """Return an object inside a document, empty where it is absent or null."""
+    """Return an object inside a document; it is empty if it is absent or null."""
     for step in steps:
         inner = _schema(document.get(step))
         if inner is None:
@@ -117,11 +117,14 @@ _TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|[.\[\]]|[^.\[\]]+")
 
 
 class FieldPathError(ValueError):
-    """A path that names no field of the schema."""
+    """A path that is malformed or names no field of the schema."""
 
 
 def resolve_field_path(text: str, schema: Schema, *, brackets: bool = True) -> tuple[str, Schema | None]:
-    """Return the path as errors show it, and the schema it leads to."""
+    """Return the path as errors print it, and the schema of that field.
+
+    Raise FieldPathError if the schema has no such field.
+    """
     path, node = "", schema
     tokens = iter(_TOKEN.findall(text))
     for sign in tokens:

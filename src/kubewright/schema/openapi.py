@@ -1,8 +1,8 @@
 """Validation of the OpenAPI keywords of a schema, with the messages of the API server.
 
 `compile_check` turns each schema node into a closure, once. A closure dispatches on the JSON type of the value to the
-steps that can report anything for that type, so a keyword that does not apply costs nothing. Steps append `Finding`s;
-`field_errors` translates them to field errors at the end.
+steps that can report anything for that type, so a keyword that does not apply costs nothing. Steps append findings
+(`KeywordViolation`); `field_errors` translates them to field errors at the end.
 
 Each check returns how many of the API server's validators it reached, whether they passed or not. The server uses that
 number to choose which failed alternative of anyOf and oneOf it reports, so the numbers must match its own.
@@ -32,20 +32,20 @@ from kubewright.schema.json_tree import (
 from kubewright.schema.patterns import PatternError, compile_pattern
 from kubewright.schema.ratcheting import Correlation
 
-Kind = Literal["required", "enum", "too_long", "too_many", "type", "value", "general"]
+FindingKind = Literal["required", "enum", "too_long", "too_many", "type", "value", "general"]
 
 
-class Finding(NamedTuple):
-    """One violated keyword at one path; `message` tells findings apart."""
+class KeywordViolation(NamedTuple):
+    """One violated keyword at one path; findings with the same message are duplicates."""
 
-    kind: Kind
+    kind: FindingKind
     path: str
     message: str
     value: Any = ""
     limit: Any = None
 
     def field_error(self, prefix: str) -> FieldError:
-        """Return the error the API server makes of this finding, below `prefix`."""
+        """Return the field error that the API server reports, with a path below `prefix`."""
         if self.kind == "general":
             return problems.invalid(prefix or NO_PATH, "", self.message)
         field = _join(prefix, self.path.removeprefix("."))
@@ -65,28 +65,31 @@ class Finding(NamedTuple):
         return problems.invalid(field, value, self.message)
 
 
-Check = Callable[[Any, Correlation | None, str, list[Finding]], int]
-"""Report on a value, given what it was before, its path and the list to add to; return how many checks were reached."""
+Check = Callable[[Any, Correlation | None, str, list[KeywordViolation]], int]
+"""Validate a value, given its correlation with the old one, its path and the list to append to.
+
+Return how many validators were reached.
+"""
 
 
-def wrong_type(path: str, expected: str, actual: str) -> Finding:
-    """Report a value of the wrong JSON type."""
-    return Finding(
+def wrong_type(path: str, expected: str, actual: str) -> KeywordViolation:
+    """Return the finding for a value of the wrong JSON type."""
+    return KeywordViolation(
         "type", path, f"{path} in body must be of type {expected}: {problems.quoted(actual)}", actual
     )
 
 
-def violated(path: str, text: str, value: Any) -> Finding:
-    """Report a violated bound, pattern or similar."""
-    return Finding("value", path, f"{path} in body {text}", value)
+def violated(path: str, text: str, value: Any) -> KeywordViolation:
+    """Return the finding for a violated bound, pattern or similar."""
+    return KeywordViolation("value", path, f"{path} in body {text}", value)
 
 
-def field_errors(findings: list[Finding], prefix: str) -> list[FieldError]:
-    """Translate findings to field errors, each message once."""
-    once: dict[str, Finding] = {}
+def field_errors(findings: list[KeywordViolation], prefix: str) -> list[FieldError]:
+    """Translate findings to field errors, without duplicates."""
+    unique: dict[str, KeywordViolation] = {}
     for finding in findings:
-        once.setdefault(finding.message, finding)
-    return [finding.field_error(prefix) for finding in once.values()]
+        unique.setdefault(finding.message, finding)
+    return [finding.field_error(prefix) for finding in unique.values()]
 
 
 def _join(prefix: str, path: str) -> str:
@@ -116,7 +119,7 @@ def compile_check(schema: Schema) -> Check:
     plans = {kind: _plan(schema, kind, types, single, value_format) for kind in _JSON_TYPES}
     null_check = _null_check(schema, types)
 
-    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
         if value is None:
             return null_check(value, correlation, path, found)
         kind: type[Any] = value.__class__
@@ -131,9 +134,9 @@ def compile_check(schema: Schema) -> Check:
 
 
 def ratcheted(
-    check: Check, value: Any, correlation: Correlation | None, path: str, found: list[Finding]
+    check: Check, value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]
 ) -> int:
-    """Run a check and forget what it finds where the value is what it was before."""
+    """Run a check and drop its findings if the value did not change."""
     before = len(found)
     reached = check(value, correlation, path, found)
     if correlation is not None and len(found) > before and correlation.unchanged:
@@ -148,7 +151,7 @@ def _declared_types(schema: Schema) -> list[str]:
 def _plan(
     schema: Schema, kind: type, types: list[str], single: str, value_format: str
 ) -> tuple[tuple[Check, ...], int]:
-    """Return the steps for values of one JSON type, and how many checks are reached whatever they find."""
+    """Return the steps for values of one JSON type, and how many validators are always reached."""
     steps: list[Check] = []
     # The schema itself, the composition check (twice) and the enumeration check always count.
     reached = 4
@@ -170,7 +173,7 @@ def _plan(
     elif kind in (int, float):
         reached += 2
         number = NumberCheck(schema, single, value_format)
-        if number.may_refuse(kind):
+        if number.can_fail(kind):
             steps.append(number)
     elif kind is list:
         reached += 2
@@ -185,20 +188,20 @@ def _plan(
 
 def _null_check(schema: Schema, types: list[str]) -> Check:
     enum = _enum_step(schema["enum"]) if schema.get("enum") else None
-    refused = bool(types) and not schema.get("nullable")
+    rejected = bool(types) and not schema.get("nullable")
 
-    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
-        if refused:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
+        if rejected:
             found.append(wrong_type(path, ",".join(types), "null"))
         if enum is not None:
             enum(value, correlation, path, found)
-        return 0 if refused else 1
+        return 0 if rejected else 1
 
     return check
 
 
 def _type_step(kind: type, types: list[str], value_format: str) -> Check | None:
-    """Return the type check for one JSON type, or None where it always passes."""
+    """Return the type check for one JSON type, or None if it always passes."""
     name, natural_format = _JSON_TYPES[kind]
     if name in types or (name == "integer" and "number" in types):
         return None
@@ -213,7 +216,7 @@ def _type_step(kind: type, types: list[str], value_format: str) -> Check | None:
         return None
     whole_floats = kind is float and "integer" in types
 
-    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
         if whole_floats and is_json_integer(value):
             return 1
         found.append(wrong_type(path, expected, actual))
@@ -228,10 +231,10 @@ def _string_steps(schema: Schema) -> list[Check]:
         return []
     search, pattern_text = _pattern(pattern)
 
-    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
         if longest is not None and len(value) > longest:
             found.append(
-                Finding(
+                KeywordViolation(
                     "too_long", path, f"{path} in body should be at most {longest} chars long", "", longest
                 )
             )
@@ -252,7 +255,7 @@ def _pattern(pattern: str) -> tuple[Callable[[str], bool], str]:
 
 
 def _format_step(name: str, accepts: FormatCheck) -> Check:
-    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
         if not accepts(value):
             found.append(wrong_type(path, name, value))
         return 0
@@ -264,13 +267,15 @@ def _enum_step(allowed: list[Any]) -> Check:
     names = "[" + " ".join(item if isinstance(item, str) else str(item) for item in allowed) + "]"
     strings = frozenset(item for item in allowed if isinstance(item, str))
 
-    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
         if type(value) is str:
             if value in strings:
                 return 0
         elif any(_is_enum_value(value, item) for item in allowed):
             return 0
-        found.append(Finding("enum", path, f"{path} in body should be one of {names}", value, allowed))
+        found.append(
+            KeywordViolation("enum", path, f"{path} in body should be one of {names}", value, allowed)
+        )
         return 0
 
     return check
@@ -296,13 +301,15 @@ def _list_steps(schema: Schema) -> list[Check]:
     if least is None and most is None and not unique:
         return steps
 
-    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
         size = len(value)
         if least is not None and size < least:
             found.append(violated(path, f"should have at least {least} items", size))
         if most is not None and size > most:
             found.append(
-                Finding("too_many", path, f"{path} in body should have at most {most} items", size, most)
+                KeywordViolation(
+                    "too_many", path, f"{path} in body should have at most {most} items", size, most
+                )
             )
         if unique and len({identity(item) for item in value}) < size:
             found.append(violated(path, "shouldn't contain duplicates", ""))
@@ -312,7 +319,7 @@ def _list_steps(schema: Schema) -> list[Check]:
 
 
 def _items_step(item: Check) -> Check:
-    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
         reached = 0
         if correlation is None:
             for position, element in enumerate(value):
@@ -345,29 +352,31 @@ def _object_steps(schema: Schema) -> list[Check]:
 
 
 def _size_step(least: int | None, most: int | None) -> Check:
-    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
         size = len(value)
         if least is not None and size < least:
             found.append(violated(path, f"should have at least {least} properties", size))
         if most is not None and size > most:
             text = f"{path} in body should have at most {most} properties"
-            found.append(Finding("too_many", path, text, size, most))
+            found.append(KeywordViolation("too_many", path, text, size, most))
         return 0
 
     return check
 
 
 def _closed_step(known: frozenset[str]) -> Check:
-    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
         for name in value.keys() - known:
-            found.append(Finding("value", path, f"{path}.{name} in body is a forbidden property", name))
+            found.append(
+                KeywordViolation("value", path, f"{path}.{name} in body is a forbidden property", name)
+            )
         return 0
 
     return check
 
 
 def _additional_step(known: frozenset[str], other: Check) -> Check:
-    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
         reached = 0
         for name, item in value.items():
             if name not in known:
@@ -379,7 +388,7 @@ def _additional_step(known: frozenset[str], other: Check) -> Check:
 
 
 def _properties_step(fields: dict[str, Check]) -> Check:
-    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
         reached = 0
         if correlation is None:
             for name, item in fields.items():
@@ -397,10 +406,12 @@ def _properties_step(fields: dict[str, Check]) -> Check:
 
 
 def _required_step(required: list[str]) -> Check:
-    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
         for name in required:
             if name not in value:
-                found.append(Finding("required", f"{path}.{name}", f"{path}.{name} in body is required"))
+                found.append(
+                    KeywordViolation("required", f"{path}.{name}", f"{path}.{name} in body is required")
+                )
         return 0
 
     return check
@@ -421,7 +432,7 @@ _INT_RANGES = {"int32": (-(2**31), 2**31 - 1)}
 
 
 class NumberCheck:
-    """Check one number against what a schema says of numbers."""
+    """Check of one number against type, format, bounds and multipleOf."""
 
     def __init__(self, schema: Schema, schema_type: str, number_format: str) -> None:
         self._type = schema_type
@@ -432,14 +443,16 @@ class NumberCheck:
         self._below = bool(schema.get("exclusiveMaximum"))
         self._above = bool(schema.get("exclusiveMinimum"))
 
-    def may_refuse(self, kind: type) -> bool:
-        """Tell whether any number of this Python type could be refused."""
+    def can_fail(self, kind: type) -> bool:
+        """Return True if the check can fail for a number of this Python type."""
         if any(bound is not None for bound in (self._multiple, self._maximum, self._minimum)):
             return True
         return self._format in ("int32", "float") or (self._type == "integer" and kind is float)
 
-    def __call__(self, value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
-        """Report what is wrong with the number."""
+    def __call__(
+        self, value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]
+    ) -> int:
+        """Append the findings for the number."""
         self._in_range(value, "Checked", path, found)
         if self._multiple is not None:
             self._check_multiple(value, self._multiple, path, found)
@@ -449,8 +462,8 @@ class NumberCheck:
             self._check_maximum(value, self._maximum, path, found)
         return 0
 
-    def _in_range(self, value: float, role: str, path: str, found: list[Finding]) -> bool:
-        """Report a number that the declared type and format cannot hold."""
+    def _in_range(self, value: float, role: str, path: str, found: list[KeywordViolation]) -> bool:
+        """Return True if the declared type and format can hold the number; append a finding if not."""
         if self._type == "integer":
             low, high = _INT_RANGES.get(self._format, (INT64_MIN, INT64_MAX))
             fits = (
@@ -464,34 +477,36 @@ class NumberCheck:
                 if self._format
                 else f"{self._type} (default format)"
             )
-            found.append(Finding("general", path, f"{role} value must be of type {kind} in {path}"))
+            found.append(KeywordViolation("general", path, f"{role} value must be of type {kind} in {path}"))
         return fits
 
     def _compared(
-        self, value: float, bound: float, role: str, path: str, found: list[Finding]
+        self, value: float, bound: float, role: str, path: str, found: list[KeywordViolation]
     ) -> tuple[float, float]:
-        """Return value and bound as they are compared: whole numbers where the value is one."""
+        """Return the value and the bound to compare: as integers if the value is one."""
         if self._in_range(bound, role, path, found) and isinstance(value, int):
             return value, math.trunc(bound)
         return float(value), float(bound)
 
-    def _check_maximum(self, value: float, maximum: float, path: str, found: list[Finding]) -> None:
+    def _check_maximum(self, value: float, maximum: float, path: str, found: list[KeywordViolation]) -> None:
         value, bound = self._compared(value, maximum, "Maximum boundary", path, found)
         if value > bound or (self._below and value == bound):
-            words = "should be less than" if self._below else "should be less than or equal to"
-            found.append(violated(path, f"{words} {problems.number(bound)}", value))
+            text = "should be less than" if self._below else "should be less than or equal to"
+            found.append(violated(path, f"{text} {problems.number(bound)}", value))
 
-    def _check_minimum(self, value: float, minimum: float, path: str, found: list[Finding]) -> None:
+    def _check_minimum(self, value: float, minimum: float, path: str, found: list[KeywordViolation]) -> None:
         value, bound = self._compared(value, minimum, "Minimum boundary", path, found)
         if value < bound or (self._above and value == bound):
-            words = "should be greater than" if self._above else "should be greater than or equal to"
-            found.append(violated(path, f"{words} {problems.number(bound)}", value))
+            text = "should be greater than" if self._above else "should be greater than or equal to"
+            found.append(violated(path, f"{text} {problems.number(bound)}", value))
 
-    def _check_multiple(self, value: float, multiple: float, path: str, found: list[Finding]) -> None:
+    def _check_multiple(
+        self, value: float, multiple: float, path: str, found: list[KeywordViolation]
+    ) -> None:
         value, factor = self._compared(value, multiple, "MultipleOf", path, found)
         if factor <= 0:
             text = f"factor MultipleOf declared for {path} must be positive: {problems.number(factor)}"
-            found.append(Finding("value", path, text, factor))
+            found.append(KeywordViolation("value", path, text, factor))
         elif isinstance(factor, int):
             if value % factor:
                 found.append(violated(path, f"should be a multiple of {problems.number(factor)}", value))
@@ -500,12 +515,12 @@ class NumberCheck:
 
 
 def any_of(options: Sequence[Check]) -> Check:
-    """Make the check that at least one option passes."""
+    """Return the check that at least one option passes."""
 
-    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
-        best: tuple[int, list[Finding]] = (-1, [])
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
+        best: tuple[int, list[KeywordViolation]] = (-1, [])
         for option in options:
-            inner: list[Finding] = []
+            inner: list[KeywordViolation] = []
             reached = option(value, correlation, path, inner)
             if not inner:
                 return reached
@@ -519,13 +534,13 @@ def any_of(options: Sequence[Check]) -> Check:
 
 
 def one_of(options: Sequence[Check]) -> Check:
-    """Make the check that exactly one option passes."""
+    """Return the check that exactly one option passes."""
 
-    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
-        best: tuple[int, list[Finding]] = (-1, [])
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
+        best: tuple[int, list[KeywordViolation]] = (-1, [])
         passed: list[int] = []
         for option in options:
-            inner: list[Finding] = []
+            inner: list[KeywordViolation] = []
             reached = option(value, correlation, path, inner)
             if not inner:
                 passed.append(reached)
@@ -533,8 +548,8 @@ def one_of(options: Sequence[Check]) -> Check:
                 best = (reached, inner)
         if len(passed) == 1:
             return passed[0]
-        story = f"Found {len(passed)} valid alternatives" if passed else "Found none valid"
-        found.append(_general(path, f"must validate one and only one schema (oneOf). {story}"))
+        suffix = f"Found {len(passed)} valid alternatives" if passed else "Found none valid"
+        found.append(_general(path, f"must validate one and only one schema (oneOf). {suffix}"))
         if passed:
             return 0
         found += best[1]
@@ -544,28 +559,28 @@ def one_of(options: Sequence[Check]) -> Check:
 
 
 def all_of(parts: Sequence[Check]) -> Check:
-    """Make the check that every part passes."""
+    """Return the check that every part passes."""
 
-    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
         reached = passed = 0
         for part in parts:
-            inner: list[Finding] = []
+            inner: list[KeywordViolation] = []
             reached += part(value, correlation, path, inner)
             passed += not inner
             found += inner
         if passed != len(parts):
-            story = "" if passed else ". None validated"
-            found.append(_general(path, f"must validate all the schemas (allOf){story}"))
+            suffix = "" if passed else ". None validated"
+            found.append(_general(path, f"must validate all the schemas (allOf){suffix}"))
         return reached
 
     return check
 
 
 def none_of(part: Check) -> Check:
-    """Make the check that a part does not pass."""
+    """Return the check that a part does not pass."""
 
-    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
-        inner: list[Finding] = []
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
+        inner: list[KeywordViolation] = []
         part(value, correlation, path, inner)
         if not inner:
             found.append(_general(path, "must not validate the schema (not)"))
@@ -574,5 +589,5 @@ def none_of(part: Check) -> Check:
     return check
 
 
-def _general(path: str, text: str) -> Finding:
-    return Finding("general", path, f"{problems.quoted(path)} {text}")
+def _general(path: str, text: str) -> KeywordViolation:
+    return KeywordViolation("general", path, f"{problems.quoted(path)} {text}")

@@ -13,7 +13,7 @@ from kubewright.schema.json_tree import Json, Schema, field_schema, items, same
 
 
 class Correlation:
-    """A value beside the one it had before, for ratcheting and for transition rules."""
+    """A new value with the old value that it corresponds to."""
 
     def __init__(self, new: Json, old: Json, schema: Schema) -> None:
         self.new = new
@@ -22,7 +22,7 @@ class Correlation:
         self._children: dict[str | int, Correlation | None] = {}
 
     def key(self, name: str) -> "Correlation | None":
-        """Return the correlation of one field, if both values have it and the schema knows it."""
+        """Return the correlation of a field, or None unless both values have it and the schema declares it."""
         if name not in self._children:
             self._children[name] = self._key(name)
         return self._children[name]
@@ -35,7 +35,7 @@ class Correlation:
 
     @cached_property
     def unchanged(self) -> bool:
-        """Tell whether the value is what it was; the order of map lists does not count."""
+        """Return True if the value did not change; the order of map lists is ignored."""
         new, old = self.new, self.old
         if new is None or old is None:
             return new is None and old is None
@@ -82,19 +82,19 @@ class Correlation:
 
 @dataclass(slots=True)
 class Ratchet:
-    """What is known of the old value here, or of the nearest place above where something is known."""
+    """The correlation of a value, or of its nearest ancestor that has one."""
 
     current: Correlation | None = None
     above: Correlation | None = None
 
     @property
     def unchanged(self) -> bool:
-        """Tell whether errors here are forgiven because nothing changed."""
+        """Return True if errors are ignored because nothing changed."""
         known = self.current if self.current is not None else self.above
         return known is not None and known.unchanged
 
     def key(self, name: str) -> "Ratchet":
-        """Go down to a field."""
+        """Return the ratchet of a field."""
         if self.current is None:
             return self
         if self.above is None and name in ("apiVersion", "kind"):
@@ -102,14 +102,14 @@ class Ratchet:
         return Ratchet(self.current.key(name), self.current)
 
     def index(self, position: int) -> "Ratchet":
-        """Go down to an element."""
+        """Return the ratchet of a list element."""
         if self.current is None:
             return self
         return Ratchet(self.current.index(position), self.current)
 
 
 def map_key(schema: Schema, element: Json) -> tuple[Any, ...] | None:
-    """Return what identifies an element of a map list, or None where a key field is missing."""
+    """Return the key of an element of a map list, or None if a key field is missing."""
     if not isinstance(element, dict):
         return None
     key: list[Any] = []

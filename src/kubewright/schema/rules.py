@@ -1,4 +1,9 @@
-"""The validation rules of a schema: compiled once, evaluated on values, with a budget for all of them."""
+"""CEL validation rules of a schema (x-kubernetes-validations).
+
+`RuleTree` mirrors the schema nodes that have rules at or below them and compiles the rules of a node on first use. `check`
+walks a value and its old value together. All rules of one object share one cost budget; when it is used up, evaluation
+stops with one last error. A failed rule is ignored if nothing changed (ratcheting), except for transition rules.
+"""
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -37,43 +42,43 @@ _OUT_OF_BUDGET = (
 
 
 class OutOfBudget(Exception):
-    """Ends the evaluation of an object's rules; carries the last error."""
+    """Stops the evaluation of an object's rules; carries the last error."""
 
     def __init__(self, error: FieldError) -> None:
         super().__init__(str(error))
         self.error = error
 
 
-class Rule:
-    """One rule, compiled for the type of its schema."""
+class CompiledRule:
+    """One rule, compiled for the type of its schema node."""
 
-    def __init__(self, wire: dict[str, Any], schema: Schema, declared: Declared) -> None:
-        self.text: str = str(wire.get("rule", "")).strip()
-        self.message: str = str(wire.get("message", "")).strip()
-        self.reason: str | None = wire.get("reason")
-        self.optional_old: bool = bool(wire.get("optionalOldSelf"))
+    def __init__(self, rule: dict[str, Any], schema: Schema, declared: Declared) -> None:
+        self.text: str = str(rule.get("rule", "")).strip()
+        self.message: str = str(rule.get("message", "")).strip()
+        self.reason: str | None = rule.get("reason")
+        self.optional_old: bool = bool(rule.get("optionalOldSelf"))
         self.problem: str = ""
         self.message_problem: str = ""
         self.program: Program | None = None
         self.message_program: Program | None = None
-        self.message_expression: str = str(wire.get("messageExpression", ""))
-        self.field_path: str = _field_path(str(wire.get("fieldPath", "")), schema)
+        self.message_expression: str = str(rule.get("messageExpression", ""))
+        self.field_path: str = _field_path(str(rule.get("fieldPath", "")), schema)
         if self.text:
-            self._compile(str(wire["rule"]), declared)
+            self._compile(str(rule["rule"]), declared)
 
     @property
     def uses_old(self) -> bool:
-        """Tell whether the rule looks at the old value."""
+        """Return True if the rule uses oldSelf (a transition rule)."""
         return self.program is not None and "oldSelf" in self.program.names
 
     @property
     def shown(self) -> str:
-        """Return what errors call the rule."""
+        """Return the name of the rule in errors."""
         return self.message or self.text
 
     @property
     def failure(self) -> str:
-        """Return the message of a value that breaks the rule."""
+        """Return the message for a value that fails the rule."""
         return self.message or f"failed rule: {self.text}"
 
     def _compile(self, source: str, declared: Declared) -> None:
@@ -120,13 +125,13 @@ def _field_path(text: str, schema: Schema) -> str:
         return ""
 
 
-def compile_schema_rules(schema: Schema, declared: Declared) -> list[Rule]:
-    """Compile the rules of one node."""
-    return [Rule(wire, schema, declared) for wire in schema.get("x-kubernetes-validations") or ()]
+def compile_schema_rules(schema: Schema, declared: Declared) -> list[CompiledRule]:
+    """Compile the rules of one schema node."""
+    return [CompiledRule(rule, schema, declared) for rule in schema.get("x-kubernetes-validations") or ()]
 
 
 def has_rules(schema: Schema) -> bool:
-    """Tell whether a schema has rules at any depth."""
+    """Return True if a schema has rules at any depth."""
     below = [*properties(schema).values(), items(schema), additional(schema)]
     return bool(schema.get("x-kubernetes-validations")) or any(
         sub is not None and has_rules(sub) for sub in below
@@ -145,7 +150,7 @@ class RuleTree:
         self._elements = _tree(items(schema))
 
     @cached_property
-    def _rules(self) -> list[Rule]:
+    def _rules(self) -> list[CompiledRule]:
         if not self._schema.get("x-kubernetes-validations"):
             return []
         declared = declare(self._schema, resource=self._resource, name="selfType")
@@ -154,7 +159,7 @@ class RuleTree:
     def check(
         self, value: Any, old: Any, correlation: Correlation | None = None, *, path: str = ""
     ) -> list[FieldError]:
-        """Return the rules that a value breaks; `old` is None where there is no old value."""
+        """Return the errors of the rules that a value fails; `old` is None if there is no old value."""
         errors: list[FieldError] = []
         try:
             self._check(path, value, old, Ratchet(correlation), _Budget(), errors)
@@ -213,10 +218,10 @@ class RuleTree:
     def _evaluate(
         self, path: str, value: Any, old: Any, ratchet: Ratchet, budget: "_Budget"
     ) -> Iterator[FieldError]:
-        place = path or NO_PATH
+        field = path or NO_PATH
         for rule in self._rules:
             if rule.problem:
-                yield problems.invalid(place, self._type, f"rule compile error: {rule.problem}")
+                yield problems.invalid(field, self._type, f"rule compile error: {rule.problem}")
                 continue
             if rule.program is None or (rule.uses_old and old is None and not rule.optional_old):
                 continue
@@ -225,29 +230,29 @@ class RuleTree:
                 variables["oldSelf"] = NONE if old is None else Optional(old)
             elif old is not None:
                 variables["oldSelf"] = old
-            outcome = self._outcome(rule, place, variables, budget)
+            outcome = self._outcome(rule, field, variables, budget)
             if isinstance(outcome, FieldError):
                 yield outcome
             elif not outcome:
-                error = self._broken(rule, path, value, variables, budget)
+                error = self._failure(rule, path, value, variables, budget)
                 if rule.uses_old or not ratchet.unchanged:
                     yield error
 
     def _outcome(
-        self, rule: Rule, place: str, variables: dict[str, Any], budget: "_Budget"
+        self, rule: CompiledRule, field: str, variables: dict[str, Any], budget: "_Budget"
     ) -> bool | FieldError:
-        """Evaluate a rule; a FieldError says why it has no outcome."""
+        """Return whether the value passes the rule, or the error that stopped its evaluation."""
         if budget.left <= 0:
-            raise OutOfBudget(problems.invalid(place, self._type, _OUT_OF_BUDGET))
+            raise OutOfBudget(problems.invalid(field, self._type, _OUT_OF_BUDGET))
         assert rule.program is not None
         try:
             return bool(budget.spend(rule.program, variables)) is True
         except CostExceeded as error:
             text = f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule: {rule.shown}"
-            raise OutOfBudget(problems.invalid(place, self._type, text)) from None
+            raise OutOfBudget(problems.invalid(field, self._type, text)) from None
         except EvaluationError as error:
             if budget.left < 0:
-                raise OutOfBudget(problems.invalid(place, self._type, _OUT_OF_BUDGET)) from None
+                raise OutOfBudget(problems.invalid(field, self._type, _OUT_OF_BUDGET)) from None
             if str(error).startswith("no such overload"):
                 text = (
                     f"'{error}': call arguments did not match a supported operator, function or macro signature "
@@ -255,24 +260,24 @@ class RuleTree:
                 )
             else:
                 text = f"{error} evaluating rule: {rule.shown}"
-            return problems.invalid(place, self._type, text)
+            return problems.invalid(field, self._type, text)
 
-    def _broken(
-        self, rule: Rule, path: str, value: Any, variables: dict[str, Any], budget: "_Budget"
+    def _failure(
+        self, rule: CompiledRule, path: str, value: Any, variables: dict[str, Any], budget: "_Budget"
     ) -> FieldError:
-        place = path or NO_PATH
+        field = path or NO_PATH
         if rule.field_path:
-            place = f"{path}.{rule.field_path}" if path else rule.field_path
-        detail = self._message(rule, place, variables, budget)
+            field = f"{path}.{rule.field_path}" if path else rule.field_path
+        detail = self._message(rule, field, variables, budget)
         shown = problems.OMITTED if self._type in ("object", "array") else value
-        made: dict[str | None, Callable[[], FieldError]] = {
-            "FieldValueForbidden": lambda: problems.forbidden(place, detail),
-            "FieldValueRequired": lambda: problems.required(place, detail),
-            "FieldValueDuplicate": lambda: problems.duplicate(place, shown),
+        constructors: dict[str | None, Callable[[], FieldError]] = {
+            "FieldValueForbidden": lambda: problems.forbidden(field, detail),
+            "FieldValueRequired": lambda: problems.required(field, detail),
+            "FieldValueDuplicate": lambda: problems.duplicate(field, shown),
         }
-        return made.get(rule.reason, lambda: problems.invalid(place, shown, detail))()
+        return constructors.get(rule.reason, lambda: problems.invalid(field, shown, detail))()
 
-    def _message(self, rule: Rule, place: str, variables: dict[str, Any], budget: "_Budget") -> str:
+    def _message(self, rule: CompiledRule, field: str, variables: dict[str, Any], budget: "_Budget") -> str:
         if rule.message_program is None:
             return rule.failure
         try:
@@ -280,12 +285,12 @@ class RuleTree:
         except CostExceeded:
             quoted = problems.quoted(rule.message_expression)
             detail = f"no further validation rules will be run due to call cost exceeds limit for messageExpression: {quoted}"
-            raise OutOfBudget(problems.invalid(place, self._type, detail)) from None
+            raise OutOfBudget(problems.invalid(field, self._type, detail)) from None
         except EvaluationError:
             return rule.failure
         if budget.left < 0:
             detail = "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run"
-            raise OutOfBudget(problems.invalid(place, self._type, detail))
+            raise OutOfBudget(problems.invalid(field, self._type, detail))
         text = text.strip()
         usable = text and "\n" not in text and len(text.encode()) <= _MAX_MESSAGE
         return text if usable else rule.failure
@@ -296,13 +301,13 @@ def _tree(schema: Schema | None) -> RuleTree | None:
 
 
 class _Budget:
-    """What the rules of one object may still cost."""
+    """The remaining cost budget for the rules of one object."""
 
     def __init__(self) -> None:
         self.left = BUDGET
 
     def spend(self, program: Program, variables: dict[str, Any]) -> Any:
-        """Evaluate and pay for it."""
+        """Evaluate a program and subtract its cost."""
         frame = program.frame(variables)
         try:
             return program.step(frame)

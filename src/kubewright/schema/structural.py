@@ -30,11 +30,11 @@ from kubewright.api import (
     model_rules,
     to_wire,
 )
-from kubewright.schema.constraints import apply_constraints, rule_wire
+from kubewright.schema.constraints import apply_constraints, rule_to_json
 from kubewright.schema.json_tree import Json, Schema
 from kubewright.schema.validation import apply_defaults
 
-_PLAIN: dict[Any, Schema] = {
+_SCALARS: dict[Any, Schema] = {
     str: {"type": "string"},
     bool: {"type": "boolean"},
     int: {"type": "integer", "format": "int32"},
@@ -59,39 +59,39 @@ _EMBEDDED_META: Schema = {
 
 def structural(cls: type[msgspec.Struct]) -> Schema:
     """Return the structural schema of a model or of a whole kind."""
-    return _ordered(_Builder(cls).struct(cls, ()))
+    return _ordered(_SchemaBuilder(cls).struct(cls, ()))
 
 
-class _Builder:
-    """One walk over the types of a model; knows what it is inside of, for messages and against recursion."""
+class _SchemaBuilder:
+    """Builds the schema of one model; `outer` holds the enclosing models, to detect recursion."""
 
     def __init__(self, root: type[msgspec.Struct]) -> None:
         self._root = root
 
     def struct(self, cls: type[msgspec.Struct], outer: tuple[type, ...]) -> Schema:
-        whole = issubclass(cls, Object)
+        is_kind = issubclass(cls, Object)
         schema: Schema = {"type": "object"}
         if cls.__doc__:
             schema["description"] = inspect.cleandoc(cls.__doc__)
-        properties: dict[str, Schema] = dict(_type_meta()) if whole else {}
+        properties: dict[str, Schema] = dict(_type_meta()) if is_kind else {}
         required: list[str] = []
         annotations = field_types(cls)
         lists: dict[str, tuple[str, ...]] = getattr(cls, "__lists__", {})
         for info in msgspec.structs.fields(cls):
-            if whole and info.name == "metadata":
+            if is_kind and info.name == "metadata":
                 continue
-            place = f"{cls.__name__}.{info.name}"
+            location = f"{cls.__name__}.{info.name}"
             field = self._field(annotations[info.name])
-            node = self.annotated(annotations[info.name], place, (*outer, cls), info.encode_name)
+            node = self.annotated(annotations[info.name], location, (*outer, cls), info.encode_name)
             if info.name in lists:
-                put_list_keys(node, lists[info.name])
-            if whole and info.encode_name == "status":
+                set_list_keys(node, lists[info.name])
+            if is_kind and info.encode_name == "status":
                 _drop_defaults(node)
             elif field.optional is not False:
-                # A default would fill in what must be given.
-                _put_default(node, info, place)
+                # A default would fill in a field that must be set.
+                _add_default(node, info, location)
             properties[info.encode_name] = node
-            if _is_required(info, field) and not (whole and info.encode_name == "status"):
+            if _is_required(info, field) and not (is_kind and info.encode_name == "status"):
                 required.append(info.encode_name)
         if properties:
             schema["properties"] = properties
@@ -99,19 +99,19 @@ class _Builder:
             schema["required"] = sorted(required)
         return _with_rules(schema, model_rules(cls))
 
-    def annotated(self, annotation: Any, place: str, outer: tuple[type, ...], name: str = "") -> Schema:
-        """Return the schema of a type with what its `Field`s add."""
+    def annotated(self, annotation: Any, location: str, outer: tuple[type, ...], name: str = "") -> Schema:
+        """Return the schema of a type, with the keywords of its `Field`s."""
         fields: list[Field] = []
         while get_origin(annotation) is Annotated:
             fields = [extra for extra in annotation.__metadata__ if isinstance(extra, Field)] + fields
             annotation = annotation.__origin__
-        schema = self.bare(annotation, place, outer)
+        schema = self.bare(annotation, location, outer)
         for field in fields:
-            apply_constraints(schema, field, place, name)
+            apply_constraints(schema, field, location, name)
         return schema
 
-    def bare(self, annotation: Any, place: str, outer: tuple[type, ...]) -> Schema:
-        """Return the schema of a bare type."""
+    def bare(self, annotation: Any, location: str, outer: tuple[type, ...]) -> Schema:
+        """Return the schema of a type without `Annotated`."""
         members = [member for member in _members(annotation) if member is not type(None)]
         if len(members) > 1:
             if set(members) == {int, str}:
@@ -119,40 +119,42 @@ class _Builder:
                     "x-kubernetes-int-or-string": True,
                     "anyOf": [{"type": "integer"}, {"type": "string"}],
                 }
-            raise _refusal(place, "a union of several types has no structural schema", "use one type, or Any")
+            raise _declaration_error(
+                location, "a union of several types has no structural schema", "use one type, or Any"
+            )
         (member,) = members
         if get_origin(member) is Annotated:
-            return self.annotated(member, place, outer)
+            return self.annotated(member, location, outer)
         if member is int and outer and getattr(outer[-1], "__builtin__", False):
-            # The classes of built-in kinds do not say how large their numbers may be.
+            # The classes of built-in kinds do not declare the size of their integers.
             return {"type": "integer"}
-        if member in _PLAIN:
-            return dict(_PLAIN[member])
+        if member in _SCALARS:
+            return dict(_SCALARS[member])
         origin = get_origin(member)
         if origin is list:
             (element,) = get_args(member)
-            schema = {"type": "array", "items": self.annotated(element, f"{place}[]", outer)}
+            schema = {"type": "array", "items": self.annotated(element, f"{location}[]", outer)}
             if keys := keys_of_element(element):
-                put_list_keys(schema, keys)
+                set_list_keys(schema, keys)
             return schema
         if origin is dict:
             return {
                 "type": "object",
-                "additionalProperties": self.annotated(get_args(member)[1], f"{place}[]", outer),
+                "additionalProperties": self.annotated(get_args(member)[1], f"{location}[]", outer),
             }
         if origin is Literal:
-            return _enumeration(get_args(member), place)
+            return _enumeration(get_args(member), location)
         if isinstance(member, type):
-            return self._class(member, place, outer)
-        raise _refusal(
-            place, f"{member} cannot be said in a schema", "use a Model, a list, a map or a plain value"
+            return self._class(member, location, outer)
+        raise _declaration_error(
+            location, f"{member} has no structural schema", "use a Model, a list, a dict or a scalar type"
         )
 
-    def _class(self, cls: type, place: str, outer: tuple[type, ...]) -> Schema:
+    def _class(self, cls: type, location: str, outer: tuple[type, ...]) -> Schema:
         if issubclass(cls, Scalar):
             return dict(cls.structural)
         if issubclass(cls, Enum):
-            return _enumeration([member.value for member in cls], place)
+            return _enumeration([member.value for member in cls], location)
         if cls is Meta:
             return dict(_EMBEDDED_META)
         if issubclass(cls, Object):
@@ -162,15 +164,17 @@ class _Builder:
                 "x-kubernetes-preserve-unknown-fields": True,
             }
         if not issubclass(cls, msgspec.Struct):
-            raise _refusal(
-                place,
-                f"{cls.__name__} cannot be said in a schema",
-                "use a Model, a list, a map or a plain value",
+            raise _declaration_error(
+                location,
+                f"{cls.__name__} has no structural schema",
+                "use a Model, a list, a dict or a scalar type",
             )
         if cls in outer:
-            way = "use Any with Field(preserve_unknown_fields=True), or name the inner ones and keep them in a flat list"
-            raise _refusal(
-                place, f"{cls.__name__} contains itself, which a structural schema cannot say", way
+            remedy = "use Any with Field(preserve_unknown_fields=True), or refer to the inner objects by name and keep them in a flat list"
+            raise _declaration_error(
+                location,
+                f"{cls.__name__} contains itself, but a structural schema cannot be recursive",
+                remedy,
             )
         return self.struct(cls, outer)
 
@@ -192,13 +196,15 @@ def _members(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-def _enumeration(values: typing.Sequence[Any], place: str) -> Schema:
+def _enumeration(values: typing.Sequence[Any], location: str) -> Schema:
     kinds: dict[type, str] = {bool: "boolean", str: "string", int: "integer", float: "number"}
     present = [value for value in values if value is not None]
     types_seen: set[type] = {type(value) for value in present}
     if len(types_seen) != 1 or not types_seen <= kinds.keys():
-        raise _refusal(
-            place, "the values of an enumeration must be of one plain type", "use only str or only int"
+        raise _declaration_error(
+            location,
+            "the values of an enumeration must all be of one scalar type",
+            "use only str or only int",
         )
     return {"type": kinds[types_seen.pop()], "enum": present}
 
@@ -207,30 +213,30 @@ def _is_required(info: msgspec.structs.FieldInfo, field: Field) -> bool:
     return info.required if field.optional is None else not field.optional
 
 
-def _put_default(schema: Schema, info: msgspec.structs.FieldInfo, place: str) -> None:
-    """Say the Python default in the schema, unless it is the empty value that absence means anyway."""
+def _add_default(schema: Schema, info: msgspec.structs.FieldInfo, location: str) -> None:
+    """Add the Python default to the schema, unless it is an empty value, which is the same as absent."""
     if "default" in schema or info.required:
         return
     default = info.default_factory() if info.default_factory is not msgspec.NODEFAULT else info.default
     try:
-        wire: Json = _wire(default)
+        value: Json = _to_json(default)
     except ValueError as error:
-        raise DeclarationError(f"{place}: default {error}") from None
-    if isinstance(wire, dict) and schema.get("properties"):
+        raise DeclarationError(f"{location}: default {error}") from None
+    if isinstance(value, dict) and schema.get("properties"):
         filled: dict[str, Any] = {}
         apply_defaults({**schema}, filled)
-        if filled or wire:
+        if filled or value:
             # The API server checks a default against the rules as it is written, before it fills in nested defaults.
-            schema["default"] = {**filled, **wire}
-    elif wire:
-        schema["default"] = wire
+            schema["default"] = {**filled, **value}
+    elif value:
+        schema["default"] = value
 
 
-def _wire(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     if isinstance(value, datetime) and value.tzinfo is None:
         raise ValueError(f"{value.isoformat()} has no time zone: use datetime.now(UTC)")
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value}: JSON has no such number: use another")
+        raise ValueError(f"{value}: not a JSON number: use a finite number")
     if isinstance(value, msgspec.Struct):
         return to_wire(value)
     if isinstance(value, Scalar):
@@ -238,9 +244,9 @@ def _wire(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, list | tuple):
-        return [_wire(item) for item in typing.cast("list[Any]", value)]
+        return [_to_json(item) for item in typing.cast("list[Any]", value)]
     if isinstance(value, dict):
-        return {key: _wire(item) for key, item in typing.cast("dict[str, Any]", value).items()}
+        return {key: _to_json(item) for key, item in typing.cast("dict[str, Any]", value).items()}
     return msgspec.to_builtins(value) if isinstance(value, datetime | date | UUID | bytes) else value
 
 
@@ -263,19 +269,19 @@ def _drop_defaults(schema: Schema, keep: typing.Collection[str] = ()) -> None:
 
 def _with_rules(schema: Schema, rules: tuple[Rule, ...]) -> Schema:
     if rules:
-        schema["x-kubernetes-validations"] = [rule_wire(rule) for rule in rules]
+        schema["x-kubernetes-validations"] = [rule_to_json(rule) for rule in rules]
     return schema
 
 
-def _refusal(place: str, trouble: str, way: str) -> DeclarationError:
-    return DeclarationError(f"{place}: {trouble}: {way}")
+def _declaration_error(location: str, message: str, remedy: str) -> DeclarationError:
+    return DeclarationError(f"{location}: {message}: {remedy}")
 
 
 _VALUES = frozenset({"default", "enum", "example"})
 
 
 def _ordered(schema: Mapping[str, Any]) -> Schema:
-    """Sort the keys as kubectl shows them; defaults and the like are left as they are."""
+    """Sort the keys as kubectl prints them; values such as defaults are not changed."""
     return {key: schema[key] if key in _VALUES else _ordered_value(schema[key]) for key in sorted(schema)}
 
 
@@ -288,11 +294,11 @@ def _ordered_value(value: Any) -> Any:
 
 
 _KEY_DEFAULTS = {"protocol": "TCP"}
-"""What Kubernetes fills into an optional key; other optional keys are names, which it fills with empty text."""
+"""Kubernetes' defaults of optional keys; other optional keys are names, whose default is an empty string."""
 
 
 def keys_of_element(element: Any) -> tuple[str, ...]:
-    """Return the wire names of the keys that Kubernetes uses wherever it lists this type; empty if they differ."""
+    """Return the JSON names of the keys that Kubernetes uses in all lists of this type; empty if they differ."""
     while get_origin(element) is Annotated:
         element = element.__origin__
     if not isinstance(element, type) or not getattr(element, "__builtin__", False):
@@ -302,8 +308,8 @@ def keys_of_element(element: Any) -> tuple[str, ...]:
     return _declared_keys(element.__module__).get(element, ())
 
 
-def put_list_keys(schema: Schema, keys: tuple[str, ...]) -> None:
-    """Make the list a map by these keys, or a set if there are none; an optional key gets Kubernetes' default."""
+def set_list_keys(schema: Schema, keys: tuple[str, ...]) -> None:
+    """Set the list type to map with these keys, or to set if there are none; optional keys get Kubernetes' default."""
     items: Schema = schema["items"]
     if not keys:
         schema["x-kubernetes-list-type"] = "set"
@@ -317,7 +323,7 @@ def put_list_keys(schema: Schema, keys: tuple[str, ...]) -> None:
 
 @cache
 def _declared_keys(module: str) -> dict[type, tuple[str, ...]]:
-    """Return the keys of the element types that a module of built-in kinds lists the same way in every field."""
+    """Return the keys of the element types that a module of built-in kinds lists with the same keys in every field."""
     found: dict[type, set[tuple[str, ...]]] = {}
     for cls in vars(sys.modules[module]).values():
         if not isinstance(cls, type) or not issubclass(cls, msgspec.Struct) or cls.__module__ != module:

@@ -1,4 +1,7 @@
-"""A value against a schema, in the order of the API server: OpenAPI, embedded objects, list types, rules."""
+"""Validation of a value against a schema, in the order of the API server: OpenAPI, embedded objects, list types, rules.
+
+`Validator` is the entry point; `compile_schema` caches one for each schema object.
+"""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -14,13 +17,13 @@ from kubewright.schema.extensions import (
     compile_list_checks,
 )
 from kubewright.schema.json_tree import NO_PATH, Schema, properties
-from kubewright.schema.openapi import Check, Finding, compile_check, field_errors, ratcheted
+from kubewright.schema.openapi import Check, KeywordViolation, compile_check, field_errors, ratcheted
 from kubewright.schema.ratcheting import Correlation
 from kubewright.schema.rules import RuleTree, has_rules
 
 
 class _Absent:
-    """An old value that is not there, which null would not say."""
+    """The type of ABSENT: there is no old value, while None is an old value of null."""
 
     def __repr__(self) -> str:
         return "ABSENT"
@@ -45,23 +48,23 @@ _CACHE_SIZE = 512
 
 
 class Validator:
-    """A schema compiled for use on many values; each part is compiled when first needed."""
+    """A compiled schema; each part is compiled on first use."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
 
     def validate(
-        self, value: Any, *, old: Any = ABSENT, path: str = "", beside: Sequence[FieldError] = ()
+        self, value: Any, *, old: Any = ABSENT, path: str = "", other_errors: Sequence[FieldError] = ()
     ) -> list[FieldError]:
-        """Return what is wrong with a value, or with the change from `old` to it.
+        """Return the errors in a value, or in the change from `old` to it.
 
-        What was found `beside` the schema is told after the keywords' findings and before all others.
+        `other_errors`, which the caller found, are inserted after those of the OpenAPI keywords: the API server's order.
         """
         correlation = None if old is ABSENT else Correlation(value, old, self.schema)
-        found: list[Finding] = []
+        found: list[KeywordViolation] = []
         ratcheted(self._check, value, correlation, "", found)
         errors = field_errors(found, path) if found else []
-        errors += beside
+        errors += other_errors
         if self._embedded_check is not None:
             self._embedded_check(value, path, errors)
         self._check_lists(value, old, path, errors)
@@ -70,21 +73,21 @@ class Validator:
         return errors
 
     def validate_status(
-        self, value: dict[str, Any], old: dict[str, Any], *, beside: Sequence[FieldError] = ()
+        self, value: dict[str, Any], old: dict[str, Any], *, other_errors: Sequence[FieldError] = ()
     ) -> list[FieldError]:
-        """Return what is wrong with an update of the status subresource, given both whole objects.
+        """Return the errors in an update of the status subresource, given both whole objects.
 
-        Keywords are checked in the status only, rules and list types in the whole object, as the API server does.
+        As in the API server, keywords are validated in the status only, rules and list types in the whole object.
         """
         errors: list[FieldError] = []
         status = properties(self.schema).get("status")
         if status is not None and "status" in value:
-            found: list[Finding] = []
+            found: list[KeywordViolation] = []
             before = old.get("status")
             correlation = Correlation(value["status"], before, status)
             ratcheted(compile_schema(status)._check, value["status"], correlation, "", found)
             errors = field_errors(found, "status")
-        errors += beside
+        errors += other_errors
         self._check_lists(value, old, "", errors)
         self._check_rules(value, old, Correlation(value, old, self.schema), errors)
         return errors
@@ -105,13 +108,13 @@ class Validator:
             errors += self._rules.check(value, None if old is ABSENT else old, correlation)
 
     def check(self, value: Any, path: str = "") -> list[FieldError]:
-        """Return what the OpenAPI keywords alone say against a value."""
-        found: list[Finding] = []
+        """Return the errors of the OpenAPI keywords alone."""
+        found: list[KeywordViolation] = []
         self._check(value, None, "", found)
         return field_errors(found, path)
 
     def apply_defaults(self, value: Any, *, keep_nulls: bool = False) -> None:
-        """Put the schema's defaults into a value, in place; see `compile_defaults` for nulls."""
+        """Apply the schema's defaults to a value, in place; see `compile_defaults` for nulls."""
         (self._keeping_defaulter if keep_nulls else self._defaulter)(value)
 
     def prune(self, value: Any, *, resource: bool = True) -> list[str]:
@@ -163,9 +166,9 @@ _compiled: OrderedDict[int, Validator] = OrderedDict()
 
 
 def compile_schema(schema: Schema) -> Validator:
-    """Return the compiled schema, made once per schema object; a schema must not be changed afterwards."""
+    """Return the Validator of a schema, cached by identity: the schema must not be changed afterwards."""
     validator = _compiled.get(id(schema))
-    # The validator holds the schema, so its id cannot have been given to another one.
+    # The validator keeps the schema alive, so its id cannot have been reused.
     if validator is None:
         validator = _compiled[id(schema)] = Validator(schema)
         if len(_compiled) > _CACHE_SIZE:
@@ -174,12 +177,12 @@ def compile_schema(schema: Schema) -> Validator:
 
 
 def validate(schema: Schema, value: Any, *, old: Any = ABSENT, path: str = "") -> list[FieldError]:
-    """Return what is wrong with a value, or with the change from `old` to it, in the API server's words."""
+    """Return the errors in a value, or in the change from `old` to it, with the API server's messages."""
     return compile_schema(schema).validate(value, old=old, path=path)
 
 
 def apply_defaults(schema: Schema, value: Any) -> None:
-    """Put the schema's defaults into a value, in place."""
+    """Apply the schema's defaults to a value, in place."""
     compile_schema(schema).apply_defaults(value)
 
 
@@ -189,7 +192,7 @@ def prune(schema: Schema, value: Any, *, resource: bool = True) -> list[str]:
 
 
 def _rules_not_checked(errors: list[FieldError]) -> FieldError | None:
-    """Return the error that says why rules were skipped, where an error of the schema is in their way."""
+    """Return the error that reports skipped rules, or None if earlier errors do not prevent them."""
     if any(error.type in _BLOCKING for error in errors):
         return problems.invalid(NO_PATH, None, _RULES_NOT_CHECKED)
     return None

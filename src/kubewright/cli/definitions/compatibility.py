@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Forbidden, JsonObject, Kind, KubewrightError, NotFound
 from kubewright.cli.progress import Progress
 from kubewright.client import Client, requests
-from kubewright.schema import Breaking, compare
+from kubewright.schema import BreakingChange, compare
 
 
 class IncompatibleError(KubewrightError):
@@ -21,11 +21,11 @@ async def check_compatible(
         name: str = definition["metadata"]["name"]
         live = await live_definition(client, name)
         found = compare(live, definition) if live is not None else []
-        harmful = [change for change in found if change.harm == "stored objects"]
-        if harmful and not force and not await _is_empty(client, live or {}):
-            refused += [f"  {name}: {change}" for change in harmful]
+        breaking = [change for change in found if change.affected == "stored objects"]
+        if breaking and not force and not await _is_empty(client, live or {}):
+            refused += [f"  {name}: {change}" for change in breaking]
         for change in found:
-            if change not in harmful or force:
+            if change not in breaking or force:
                 progress.note(_warning(name, change))
     if refused:
         raise IncompatibleError(
@@ -73,5 +73,5 @@ async def _is_empty(client: Client, live: JsonObject) -> bool:
     return b'"items":[]' in answer.body.replace(b" ", b"").replace(b"\n", b"")
 
 
-def _warning(name: str, change: Breaking) -> str:
-    return f"warning: {name}: {change} (affects {change.harm})"
+def _warning(name: str, change: BreakingChange) -> str:
+    return f"warning: {name}: {change} (affects {change.affected})"

@@ -100,7 +100,7 @@ async def _definition(client: Client, definition: JsonObject, target: str) -> Fi
     if established.get("status") != "True":
         detail = "; ".join(f"{item['reason']}: {item['message']}" for item in conditions.values())
         return failed(check, f"is not served: {detail}", "fix the reported condition")
-    if breaking := [change for change in compare(live, definition) if change.harm == "stored objects"]:
+    if breaking := [change for change in compare(live, definition) if change.affected == "stored objects"]:
         detail = f"differs from the code and breaks stored objects: {breaking[0]}"
         return failed(check, detail, f"see all changes with `{install} --dry-run`")
     try:

@@ -367,8 +367,7 @@ def _check_webhook(hook: JsonObject, path: str) -> list[FieldError]:
         errors.append(problems.invalid(f"{path}.timeoutSeconds", seconds, text))
     for part in ("namespaceSelector", "objectSelector"):
         errors += check.label_selector(f"{path}.{part}", hook.get(part))
-    # The real server reports a missing name as a missing namespace, and the other way round.
-    errors += check_webhook_client(section(hook, "clientConfig"), f"{path}.clientConfig", confused=True)
+    errors += check_webhook_client(section(hook, "clientConfig"), f"{path}.clientConfig")
     return errors + check_conditions(items(hook, "matchConditions"), f"{path}.matchConditions")
 
 

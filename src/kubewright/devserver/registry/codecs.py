@@ -178,12 +178,12 @@ class CustomCodec:
         """Check against the schema; what was wrong before and has not changed passes."""
         counts = [*check_scale_spec(self._scale, obj), *check_scale_status(self._scale, obj)]
         if old is None:
-            return self._validator.validate(obj, beside=counts)
-        return self._validator.validate(obj, old=old, beside=counts)
+            return self._validator.validate(obj, other_errors=counts)
+        return self._validator.validate(obj, old=old, other_errors=counts)
 
     def validate_status(self, obj: JsonObject, old: JsonObject) -> list[FieldError]:
         """Check what the status subresource does."""
-        return self._validator.validate_status(obj, old, beside=check_scale_status(self._scale, obj))
+        return self._validator.validate_status(obj, old, other_errors=check_scale_status(self._scale, obj))
 
     def from_storage(self, obj: JsonObject) -> JsonObject:
         """Prune and default an object that was stored under another schema."""

@@ -12,7 +12,7 @@ from kubewright.schema.crd_validation.internal_types import (
 )
 from kubewright.schema.crd_validation.keywords import check_defaults, check_keywords
 from kubewright.schema.crd_validation.rules import check_rules
-from kubewright.schema.crd_validation.structure import check_structure, unreadable
+from kubewright.schema.crd_validation.structure import check_structure, conversion_error
 from kubewright.schema.crd_validation.webhooks import check_conversion
 from kubewright.schema.formats import is_known_format, is_request_uri
 from kubewright.schema.json_tree import (
@@ -30,7 +30,7 @@ _PER_VERSION = ("schema", "subresources", "additionalPrinterColumns", "selectabl
 
 
 def check_crd(crd: dict[str, Any], *, old: dict[str, Any] | None = None) -> list[FieldError]:
-    """Return why the API server would refuse a CustomResourceDefinition, or the change from `old` to it."""
+    """Return the errors for which the API server rejects a CustomResourceDefinition, or the change from `old` to it."""
     spec = part(crd, "spec")
     errors = [*_name(crd, spec), *_spec(spec)]
     if old is not None:
@@ -46,8 +46,8 @@ def check_crd(crd: dict[str, Any], *, old: dict[str, Any] | None = None) -> list
 def _name(crd: dict[str, Any], spec: dict[str, Any]) -> Iterator[FieldError]:
     name = part(crd, "metadata").get("name", "")
     plural = part(spec, "names").get("plural", "")
-    for trouble in names.dns1123_subdomain(name):
-        yield problems.invalid("metadata.name", name, trouble)
+    for message in names.dns1123_subdomain(name):
+        yield problems.invalid("metadata.name", name, message)
     if name != f"{plural}.{spec.get('group', '')}":
         yield problems.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
 
@@ -63,15 +63,15 @@ def _spec(spec: dict[str, Any]) -> Iterator[FieldError]:
     for position, version in enumerate(versions):
         if not part(version, "schema", "openAPIV3Schema"):
             yield problems.required(f"spec.versions[{position}].schema.openAPIV3Schema")
-    common, single = _hoisted(versions)
-    for position, version in enumerate(single):
+    common, separate = _split_common(versions)
+    for position, version in enumerate(separate):
         yield from _version(version, versions[position], f"spec.versions[{position}]")
-    yield from _version_set(versions, single)
+    yield from _version_set(versions, separate)
     first = versions[0].get("name", "") if versions else ""
     if first and names.dns1035_label(first):
         yield problems.invalid("spec.version", first, ",".join(names.dns1035_label(first)))
     yield from check_required_names(part(spec, "names"))
-    yield from check_names(named(part(spec, "names")), "spec.names")
+    yield from check_names(with_default_names(part(spec, "names")), "spec.names")
     has_status = any("status" in part(version, "subresources") for version in versions)
     yield from _parts(common, "spec", has_status=has_status, whole=common)
     if spec.get("conversion") is not None:
@@ -79,17 +79,17 @@ def _spec(spec: dict[str, Any]) -> Iterator[FieldError]:
 
 
 def _group(group: str) -> Iterator[FieldError]:
-    troubles = names.dns1123_subdomain(group) if group else []
+    messages = names.dns1123_subdomain(group) if group else []
     if not group:
         yield problems.required("spec.group")
-    elif troubles:
-        yield problems.invalid("spec.group", group, ",".join(troubles))
+    elif messages:
+        yield problems.invalid("spec.group", group, ",".join(messages))
     elif "." not in group:
         yield problems.invalid("spec.group", group, "should be a domain with at least one dot")
 
 
-def _hoisted(versions: list[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Split versions as the server does: what all have in common is checked, and named, once for the whole CRD."""
+def _split_common(versions: list[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Split versions as the server does: fields that all versions share are validated and reported once for the CRD."""
     if not versions:
         return {}, []
     common = {
@@ -103,12 +103,12 @@ def _hoisted(versions: list[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[
 
 
 def _version(version: dict[str, Any], whole: dict[str, Any], path: str) -> Iterator[FieldError]:
-    troubles = names.dns1035_label(version.get("name", ""))
-    if troubles:
-        yield problems.invalid(f"{path}.name", version.get("name", ""), ",".join(troubles))
+    messages = names.dns1035_label(version.get("name", ""))
+    if messages:
+        yield problems.invalid(f"{path}.name", version.get("name", ""), ",".join(messages))
     warning = version.get("deprecationWarning")
-    for trouble in _deprecation(bool(version.get("deprecated")), warning):
-        yield problems.invalid(f"{path}.deprecationWarning", warning, trouble)
+    for message in _deprecation(bool(version.get("deprecated")), warning):
+        yield problems.invalid(f"{path}.deprecationWarning", warning, message)
     has_status = "status" in part(whole, "subresources")
     yield from _parts(version, path, has_status=has_status, whole=whole)
 
@@ -130,21 +130,21 @@ def _deprecation(deprecated: bool, warning: str | None) -> Iterator[str]:
 
 
 def _parts(
-    said: dict[str, Any], path: str, *, has_status: bool, whole: dict[str, Any]
+    version: dict[str, Any], path: str, *, has_status: bool, whole: dict[str, Any]
 ) -> Iterator[FieldError]:
-    """Check schema, subresources, columns and selectable fields, of one version or of all."""
-    schema = part(said, "schema", "openAPIV3Schema")
+    """Validate schema, subresources, columns and selectable fields, of one version or of all versions."""
+    schema = part(version, "schema", "openAPIV3Schema")
     if schema:
-        place = "validation" if path == "spec" else "schema"
-        yield from check_schema(schema, f"{path}.{place}.openAPIV3Schema", has_status=has_status)
-    yield from check_subresources(part(said, "subresources"), f"{path}.subresources")
-    columns: list[dict[str, Any]] = said.get("additionalPrinterColumns") or []
+        location = "validation" if path == "spec" else "schema"
+        yield from check_schema(schema, f"{path}.{location}.openAPIV3Schema", has_status=has_status)
+    yield from check_subresources(part(version, "subresources"), f"{path}.subresources")
+    columns: list[dict[str, Any]] = version.get("additionalPrinterColumns") or []
     for position, column in enumerate(columns):
         yield from check_column(column, f"{path}.additionalPrinterColumns[{position}]")
-    fields: list[dict[str, str]] = said.get("selectableFields") or []
+    fields: list[dict[str, str]] = version.get("selectableFields") or []
     known = part(whole, "schema", "openAPIV3Schema")
     if fields and not known:
-        # Said of the definition, whichever version it is about.
+        # The server reports this for the CRD, whichever version it is about.
         text = "may only be set when validations.schema is included"
         yield problems.invalid("spec.selectableFields", "", text)
     elif fields:
@@ -152,7 +152,7 @@ def _parts(
 
 
 def check_schema(schema: Schema, path: str, *, has_status: bool = False) -> list[FieldError]:
-    """Report what is wrong with the schema of a custom resource."""
+    """Return the errors in the schema of a custom resource."""
     errors: list[FieldError] = []
     if has_status:
         kind = schema.get("type", "")
@@ -164,28 +164,28 @@ def check_schema(schema: Schema, path: str, *, has_status: bool = False) -> list
             errors.append(problems.invalid(path, internal_schema(schema), text))
     if schema.get("nullable"):
         errors.append(problems.forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
-    trouble = unreadable(schema)
-    if not trouble:
+    message = conversion_error(schema)
+    if not message:
         structure = check_structure(schema, path) or check_defaults(schema, path)
         errors += structure
-    structural = not trouble and not errors
+    structural = not message and not errors
     errors += check_keywords(schema, path)
-    if not errors and trouble:
-        errors.append(problems.invalid(path, "", trouble))
+    if not errors and message:
+        errors.append(problems.invalid(path, "", message))
     if structural and not errors:
         errors += check_rules(schema, path)
     return errors
 
 
-def _version_set(versions: list[dict[str, Any]], single: list[dict[str, Any]]) -> Iterator[FieldError]:
+def _version_set(versions: list[dict[str, Any]], separate: list[dict[str, Any]]) -> Iterator[FieldError]:
     known = [version.get("name") for version in versions]
     if len(set(known)) != len(known):
         yield problems.invalid(
-            "spec.versions", internal_versions(single), "must contain unique version names"
+            "spec.versions", internal_versions(separate), "must contain unique version names"
         )
     if sum(bool(version.get("storage")) for version in versions) != 1:
         text = "must have exactly one version marked as storage version"
-        yield problems.invalid("spec.versions", internal_versions(single), text)
+        yield problems.invalid("spec.versions", internal_versions(separate), text)
 
 
 def _stored_versions(stored: list[str] | None, versions: list[dict[str, Any]]) -> Iterator[FieldError]:
@@ -252,30 +252,30 @@ _SELECTABLE_TYPES = ("string", "boolean", "integer")
 _MAX_SELECTABLE = 8
 
 
-def named(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the names of a kind with the two that the server fills in."""
+def with_default_names(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the names of a kind with the two that the server defaults."""
     kind = given.get("kind", "")
     defaults = {"singular": kind.lower(), "listKind": f"{kind}List" if kind else ""}
     return {**given, **{name: value for name, value in defaults.items() if not given.get(name)}}
 
 
 def check_required_names(given: dict[str, Any]) -> Iterator[FieldError]:
-    """Report names that are missing."""
-    filled = named(given)
+    """Yield an error for each missing name."""
+    filled = with_default_names(given)
     for name in ("plural", "singular", "kind", "listKind"):
         if not filled.get(name):
             yield problems.required(f"spec.names.{name}")
 
 
 def check_names(given: dict[str, Any], path: str) -> Iterator[FieldError]:
-    """Report names that are malformed."""
+    """Yield an error for each malformed name."""
     for name in ("plural", "singular"):
         yield from _label(given.get(name, ""), f"{path}.{name}")
     for name in ("kind", "listKind"):
         value = given.get(name, "")
-        troubles = names.dns1035_label(value.lower()) if value else []
-        if troubles:
-            text = "may have mixed case, but should otherwise match: " + ",".join(troubles)
+        messages = names.dns1035_label(value.lower()) if value else []
+        if messages:
+            text = "may have mixed case, but should otherwise match: " + ",".join(messages)
             yield problems.invalid(f"{path}.{name}", value, text)
     for position, value in enumerate(given.get("shortNames") or ()):
         yield from _listed(value, f"{path}.shortNames[{position}]")
@@ -286,18 +286,18 @@ def check_names(given: dict[str, Any], path: str) -> Iterator[FieldError]:
 
 
 def _label(value: str, path: str) -> Iterator[FieldError]:
-    """Check a name, unless it is missing: that is told as such."""
+    """Validate a name unless it is missing, which is reported separately."""
     if value:
         yield from _listed(value, path)
 
 
 def _listed(value: str, path: str) -> Iterator[FieldError]:
-    if troubles := names.dns1035_label(value):
-        yield problems.invalid(path, value, ",".join(troubles))
+    if messages := names.dns1035_label(value):
+        yield problems.invalid(path, value, ",".join(messages))
 
 
 def check_subresources(subresources: dict[str, Any], path: str) -> Iterator[FieldError]:
-    """Report what is wrong with the paths of the scale subresource."""
+    """Yield the errors in the paths of the scale subresource."""
     scale = subresources.get("scale")
     if scale is None:
         return
@@ -317,7 +317,7 @@ def check_subresources(subresources: dict[str, Any], path: str) -> Iterator[Fiel
 
 
 def check_column(column: dict[str, Any], path: str) -> Iterator[FieldError]:
-    """Report what is wrong with a printer column."""
+    """Yield the errors in a printer column."""
     kind, shape, json_path = column.get("type", ""), column.get("format", ""), column.get("jsonPath", "")
     if not column.get("name"):
         yield problems.required(f"{path}.name")
@@ -335,35 +335,35 @@ def check_column(column: dict[str, Any], path: str) -> Iterator[FieldError]:
 
 
 def check_selectable_fields(fields: list[dict[str, str]], schema: Schema, path: str) -> Iterator[FieldError]:
-    """Report selectable fields that are none."""
+    """Yield the errors in the selectable fields."""
     seen: set[str] = set()
     for position, field in enumerate(fields):
-        text, place = field.get("jsonPath", ""), f"{path}[{position}].jsonPath"
+        text, location = field.get("jsonPath", ""), f"{path}[{position}].jsonPath"
         if not text:
-            yield problems.required(place)
+            yield problems.required(location)
             continue
         try:
             resolved, found = resolve_field_path(text, schema, brackets=False)
         except FieldPathError as error:
-            yield problems.invalid(place, text, f"is an invalid path: {error}")
+            yield problems.invalid(location, text, f"is an invalid path: {error}")
             continue
         if resolved.split(".")[0] == "metadata":
-            yield problems.invalid(place, text, "must not point to fields in metadata")
+            yield problems.invalid(location, text, "must not point to fields in metadata")
         if found is None or found.get("type") not in _SELECTABLE_TYPES:
-            trouble = (
+            message = (
                 "must point to a field of type string, boolean or integer. "
                 "Enum string fields and strings with formats are allowed."
             )
-            yield problems.invalid(place, text, trouble)
+            yield problems.invalid(location, text, message)
         if resolved in seen:
-            yield problems.duplicate(place, text)
+            yield problems.duplicate(location, text)
         seen.add(resolved)
     if len(seen) > _MAX_SELECTABLE:
         yield problems.too_many(path, len(seen), _MAX_SELECTABLE)
 
 
 def crd_warnings(crd: dict[str, Any], *, old: dict[str, Any] | None = None) -> list[str]:
-    """Return the warnings for a CRD, or for those that the change from `old` adds."""
+    """Return the API server's warnings for a CRD; with `old`, only those that the change adds."""
     known = set(_unknown_formats(old)) if old is not None else set[str]()
     found = [name for name in _unknown_formats(crd) if name not in known]
     return [f"unrecognized format {problems.quoted(name)}" for name in dict.fromkeys(found)]

@@ -77,7 +77,7 @@ def internal_schema(schema: Schema) -> dict[str, Any]:
 
 
 def field_not_allowed_at_root(schema: Schema) -> bool:
-    """Tell whether a root schema has a keyword that a status subresource rules out."""
+    """Return True if a root schema has a keyword that is not allowed with a status subresource."""
     return any(
         name in schema and schema[name] != zero and go not in _ROOT_FIELDS
         for go, name, zero in _SCHEMA_FIELDS
@@ -145,9 +145,9 @@ def _subresources(subresources: dict[str, Any] | None) -> Any:
 
 def _columns(columns: list[dict[str, Any]] | None) -> Any:
     names = ("Name", "Type", "Format", "Description", "Priority", "JSONPath")
-    wire = ("name", "type", "format", "description", "priority", "jsonPath")
+    keys = ("name", "type", "format", "description", "priority", "jsonPath")
     return columns and [
-        {go: column.get(name, 0 if name == "priority" else "") for go, name in zip(names, wire, strict=True)}
+        {go: column.get(name, 0 if name == "priority" else "") for go, name in zip(names, keys, strict=True)}
         for column in columns
     ]
 

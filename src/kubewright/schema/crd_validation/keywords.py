@@ -24,7 +24,7 @@ from kubewright.schema.validation import Validator
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _META = ("metadata", "kind", "apiVersion")
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
-_REFUSED = (
+_UNSUPPORTED = (
     ("id", "id is not supported"),
     ("additionalItems", "additionalItems is not supported"),
     ("patternProperties", "patternProperties is not supported"),
@@ -35,47 +35,47 @@ _REFUSED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a node stands, as far as it decides what is allowed there."""
+class _NodeContext:
+    """The path of a node, and what is allowed there."""
 
     path: str
     root: bool = False
     defaults_forbidden: str | None = None
     inside_meta: bool = False
 
-    def below(self, step: str) -> "Place":
-        """Return the place of a node below."""
+    def below(self, step: str) -> "_NodeContext":
+        """Return the context of a child node."""
         return replace(self, path=f"{self.path}.{step}", root=False)
 
 
 def check_keywords(schema: Schema, path: str) -> list[FieldError]:
-    """Report what is wrong with the nodes of a schema, from the root down."""
-    return list(_node(schema, Place(path, root=True)))
+    """Return the errors in the nodes of a schema, from the root down."""
+    return list(_node(schema, _NodeContext(path, root=True)))
 
 
-def _node(schema: Schema, place: Place) -> Iterator[FieldError]:
-    yield from _refused(schema, place)
+def _node(schema: Schema, context: _NodeContext) -> Iterator[FieldError]:
+    yield from _forbidden(schema, context)
     if schema.get("uniqueItems"):
         text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        yield problems.forbidden(f"{place.path}.uniqueItems", text)
-    yield from _additional(schema, place)
+        yield problems.forbidden(f"{context.path}.uniqueItems", text)
+    yield from _additional(schema, context)
     for name, sub in properties(schema).items():
-        yield from _node(sub, _property_place(schema, name, place))
+        yield from _node(sub, _property_context(schema, name, context))
     for keyword in ("not", "allOf", "oneOf", "anyOf"):
         for step, sub in _nested(schema, keyword):
-            yield from _node(sub, place.below(step))
+            yield from _node(sub, context.below(step))
     element = items(schema)
     if element is not None:
-        yield from _node(element, place.below("items"))
+        yield from _node(element, context.below("items"))
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
-        field = f"{place.path}.x-kubernetes-preserve-unknown-fields"
+        field = f"{context.path}.x-kubernetes-preserve-unknown-fields"
         yield problems.invalid(field, False, "must be true or undefined")
-    yield from _map_type(schema, place.path)
-    yield from _list_type(schema, place.path)
-    yield from _map_list(schema, place.path)
-    yield from _map_list_keys(schema, place.path)
+    yield from _map_type(schema, context.path)
+    yield from _list_type(schema, context.path)
+    yield from _map_list(schema, context.path)
+    yield from _map_list_keys(schema, context.path)
     for position, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
-        yield from _rule(rule, schema, f"{place.path}.x-kubernetes-validations[{position}]")
+        yield from _rule(rule, schema, f"{context.path}.x-kubernetes-validations[{position}]")
 
 
 def _nested(schema: Schema, keyword: str) -> list[tuple[str, Schema]]:
@@ -85,44 +85,44 @@ def _nested(schema: Schema, keyword: str) -> list[tuple[str, Schema]]:
     return [(f"{keyword}[{at}]", sub) for at, sub in enumerate(inner)] if isinstance(inner, list) else []
 
 
-def _refused(schema: Schema, place: Place) -> Iterator[FieldError]:
-    path, kind = place.path, schema.get("type", "")
+def _forbidden(schema: Schema, context: _NodeContext) -> Iterator[FieldError]:
+    path, kind = context.path, schema.get("type", "")
     if kind and kind not in _TYPES:
         yield problems.not_supported(f"{path}.type", kind, _TYPES)
-    if schema.get("default") is not None and place.defaults_forbidden is not None:
-        yield problems.forbidden(f"{path}.default", f"must not be set {place.defaults_forbidden}")
-    for keyword, text in _REFUSED:
+    if schema.get("default") is not None and context.defaults_forbidden is not None:
+        yield problems.forbidden(f"{path}.default", f"must not be set {context.defaults_forbidden}")
+    for keyword, text in _UNSUPPORTED:
         if schema.get(keyword) not in (None, "", {}):
             yield problems.forbidden(f"{path}.{keyword}", text)
     if kind == "null":
         yield problems.forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative")
     if isinstance(schema.get("items"), list):
         yield problems.forbidden(f"{path}.items", "items must be a schema object and not an array")
-    if place.inside_meta and schema.get("x-kubernetes-embedded-resource"):
+    if context.inside_meta and schema.get("x-kubernetes-embedded-resource"):
         yield problems.forbidden(
             f"{path}.x-kubernetes-embedded-resource", "must not be used inside of resource meta"
         )
 
 
-def _additional(schema: Schema, place: Place) -> Iterator[FieldError]:
-    other, said = additional(schema), schema.get("additionalProperties")
-    if said is not None and properties(schema) and said is not True:
+def _additional(schema: Schema, context: _NodeContext) -> Iterator[FieldError]:
+    other, declared = additional(schema), schema.get("additionalProperties")
+    if declared is not None and properties(schema) and declared is not True:
         text = "additionalProperties and properties are mutual exclusive"
-        yield problems.forbidden(f"{place.path}.additionalProperties", text)
+        yield problems.forbidden(f"{context.path}.additionalProperties", text)
     if other is not None:
-        below = place.below("additionalProperties")
-        if place.inside_meta:
+        below = context.below("additionalProperties")
+        if context.inside_meta:
             below = replace(
                 below, defaults_forbidden="inside additionalProperties applying to object metadata"
             )
         yield from _node(other, below)
 
 
-def _property_place(schema: Schema, name: str, place: Place) -> Place:
-    below = place.below(f"properties[{name}]")
-    if name in _META and (place.root or schema.get("x-kubernetes-embedded-resource")):
+def _property_context(schema: Schema, name: str, context: _NodeContext) -> _NodeContext:
+    below = context.below(f"properties[{name}]")
+    if name in _META and (context.root or schema.get("x-kubernetes-embedded-resource")):
         below = replace(below, inside_meta=True)
-        if place.root:
+        if context.root:
             below = replace(below, defaults_forbidden=f"in top-level {name}")
     return below
 
@@ -200,7 +200,7 @@ def _map_list_keys(schema: Schema, path: str) -> Iterator[FieldError]:
         )
     if kind == "set":
         return
-    said = "this property is in x-kubernetes-list-map-keys, so it"
+    subject = "this property is in x-kubernetes-list-map-keys, so it"
     for key in schema.get("x-kubernetes-list-map-keys") or ():
         known = properties(element).get(key)
         if known is None:
@@ -208,10 +208,10 @@ def _map_list_keys(schema: Schema, path: str) -> Iterator[FieldError]:
         field = f"{path}.items.properties[{key}]"
         if key not in (element.get("required") or ()) and known.get("default") is None:
             yield problems.required(
-                f"{field}.default", f"{said} must have a default or be a required property"
+                f"{field}.default", f"{subject} must have a default or be a required property"
             )
         if known.get("nullable"):
-            yield problems.forbidden(f"{field}.nullable", f"{said} cannot be nullable")
+            yield problems.forbidden(f"{field}.nullable", f"{subject} cannot be nullable")
 
 
 def _rule(rule: dict[str, Any], schema: Schema, path: str) -> Iterator[FieldError]:
@@ -252,7 +252,7 @@ def _has_newlines(text: str) -> bool:
 
 
 def check_defaults(schema: Schema, path: str) -> list[FieldError]:
-    """Report the defaults that the API server would refuse."""
+    """Return the errors for defaults that the API server rejects."""
     return list(_defaults_below(schema, path))
 
 
@@ -278,12 +278,12 @@ def _default(schema: Schema, default: Json, path: str) -> Iterator[FieldError]:
         if errors:
             yield from errors
             return
-    refused = validator.check(default, path)
-    yield from refused or _broken_rules(schema, default, path)
+    errors = validator.check(default, path)
+    yield from errors or _failed_rules(schema, default, path)
 
 
-def _broken_rules(schema: Schema, default: Json, path: str) -> list[FieldError]:
-    """Report rules that a default breaks, both where it was there before and where it is new."""
+def _failed_rules(schema: Schema, default: Json, path: str) -> list[FieldError]:
+    """Return the errors of rules that a default fails, as an unchanged value or as a new one."""
     if not has_rules(schema):
         return []
     rules = RuleTree(schema)

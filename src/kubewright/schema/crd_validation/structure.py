@@ -41,8 +41,8 @@ _UNSUPPORTED = {
 }
 
 
-def unreadable(schema: Schema) -> str:
-    """Say why a schema has no structural form at all; nothing when it has."""
+def conversion_error(schema: Schema) -> str:
+    """Return the server's error when it converts a schema to its structural form, or an empty string."""
     for keyword, name in _UNSUPPORTED.items():
         if schema.get(keyword):
             return f"OpenAPIV3Schema '{name}' is not supported"
@@ -50,11 +50,11 @@ def unreadable(schema: Schema) -> str:
         return "OpenAPIV3Schema 'items' must be a schema, but is an array"
     below: list[Any] = [*properties(schema).values(), items(schema), additional(schema), schema.get("not")]
     below += [sub for keyword in ("allOf", "anyOf", "oneOf") for sub in schema.get(keyword) or ()]
-    return next((text for sub in below if sub and (text := unreadable(sub))), "")
+    return next((text for sub in below if sub and (text := conversion_error(sub))), "")
 
 
 def check_structure(schema: Schema, path: str) -> list[FieldError]:
-    """Report where a schema is not structural, sorted by text."""
+    """Return the errors where a schema is not structural, sorted by message."""
     errors = [*_invariants(schema, "root", path), *_completeness(schema, schema, path, path)]
     return sorted(errors, key=str)
 
@@ -124,8 +124,8 @@ def _type_meta(schema: Schema, path: str) -> Iterator[FieldError]:
 
 
 def _root_metadata(schema: Schema, path: str) -> Iterator[FieldError]:
-    said = {keyword for keyword, value in schema.items() if value not in (None, "", [], {}, False)}
-    if said - {"type", "default", "properties"} or properties(schema).keys() - {"name", "generateName"}:
+    keywords = {keyword for keyword, value in schema.items() if value not in (None, "", [], {}, False)}
+    if keywords - {"type", "default", "properties"} or properties(schema).keys() - {"name", "generateName"}:
         text = (
             "must not specify anything other than name and generateName, but metadata is implicitly specified"
         )
@@ -135,7 +135,7 @@ def _root_metadata(schema: Schema, path: str) -> Iterator[FieldError]:
 def _logic(
     schema: Schema, path: str, *, skip_any: bool = False, skip_first_all: bool = False
 ) -> Iterator[FieldError]:
-    """Check the value validations of a node; the two ways to say int-or-string are exempt."""
+    """Check the value validations of a node; the two ways to write int-or-string are exempt."""
     if not skip_any:
         for position, sub in enumerate(schema.get("anyOf") or ()):
             yield from _nested(sub, f"{path}.anyOf[{position}]")
@@ -170,7 +170,7 @@ def _nested(schema: Schema, path: str, *, skip_any: bool = False) -> Iterator[Fi
 def _completeness(
     logic: Schema, structure: Schema | None, path: str, logic_path: str
 ) -> Iterator[FieldError]:
-    """Report what logic speaks of although the structure does not have it."""
+    """Yield an error for each field that the logic mentions and the structure does not have."""
     nested: list[tuple[Schema, str]] = []
     if logic.get("not") is not None:
         nested.append((logic["not"], f"{logic_path}.not"))
@@ -191,6 +191,6 @@ def _nested_completeness(
     if element is not None:
         yield from _nested_completeness(element, items(structure), f"{path}.items", f"{logic_path}.items")
     for name, sub in properties(logic).items():
-        place = f"properties[{name}]"
+        location = f"properties[{name}]"
         known = properties(structure).get(name)
-        yield from _nested_completeness(sub, known, f"{path}.{place}", f"{logic_path}.{place}")
+        yield from _nested_completeness(sub, known, f"{path}.{location}", f"{logic_path}.{location}")

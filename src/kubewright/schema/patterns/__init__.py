@@ -1,6 +1,7 @@
 """Regular expressions as the API server reads them: RE2 syntax, and matching in linear time.
 
-`syntax` parses, `charset` knows the character classes, `automaton` matches, `pattern` is what the rest uses.
+`compile_pattern` in `pattern` is the entry point. Read in this order: `charset` (sets of characters), `syntax` (the
+parser), `automaton` (the linear-time matcher), `pattern` (the choice between it and the standard library's `re`).
 """
 
 from kubewright.schema.patterns.pattern import Pattern, compile_pattern

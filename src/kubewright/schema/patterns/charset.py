@@ -37,7 +37,7 @@ POSIX: dict[str, Ranges] = {
     "xdigit": (*_DIGIT, (0x41, 0x46), (0x61, 0x66)),
 }
 
-# The standard library knows categories but not scripts; the names of characters begin with their script.
+# The standard library has categories but no scripts; the names of characters begin with their script.
 _SCRIPTS = {
     name: name.upper()
     for name in (
@@ -49,8 +49,8 @@ _SCRIPTS = {
 } | {"Han": "CJK "}
 
 
-def normal(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """Sort ranges and join those that touch."""
+def normalized(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """Return the ranges sorted, with adjacent ones joined."""
     joined: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if joined and low <= joined[-1][1] + 1:
@@ -61,10 +61,10 @@ def normal(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def negated(ranges: Ranges) -> Ranges:
-    """Return every character that is not in the set."""
+    """Return the characters that are not in the set."""
     gaps: list[tuple[int, int]] = []
     start = 0
-    for low, high in normal(ranges):
+    for low, high in normalized(ranges):
         if low > start:
             gaps.append((start, low - 1))
         start = high + 1
@@ -75,33 +75,33 @@ def negated(ranges: Ranges) -> Ranges:
 
 @cache
 def folded(ranges: Ranges) -> Ranges:
-    """Add the other case of every cased character."""
+    """Return the set with the other case of each cased character added."""
     extra = [
         (other, other)
         for rune, others in _fold_partners().items()
         if contains(ranges, rune)
         for other in others
     ]
-    return normal((*ranges, *extra))
+    return normalized((*ranges, *extra))
 
 
 def contains(ranges: Ranges, rune: int) -> bool:
-    """Tell whether a code point is in the set."""
+    """Return True if a code point is in the set."""
     return any(low <= rune <= high for low, high in ranges)
 
 
 @cache
 def unicode_class(name: str) -> Ranges | None:
-    """Return the characters of a general category or script, or None where the name is unknown."""
+    """Return the characters of a general category or script, or None if the name is unknown."""
     if name == "Any":
         return ANY
     if name in _SCRIPTS:
         prefix = _SCRIPTS[name]
-        return normal(
+        return normalized(
             (rune, rune) for rune in range(MAX_RUNE + 1) if unicodedata.name(chr(rune), "").startswith(prefix)
         )
     found = [spans for category, spans in _categories().items() if name in (category, category[0])]
-    return normal(span for spans in found for span in spans) if found else None
+    return normalized(span for spans in found for span in spans) if found else None
 
 
 @cache

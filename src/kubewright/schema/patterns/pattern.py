@@ -1,7 +1,7 @@
-"""The pattern the rest of the package uses: the standard library's matcher where it is surely quick, else ours.
+"""Compiled patterns, matched by the standard library's `re` if that is safe and by the linear-time automaton if not.
 
-`re` is faster but backtracks: a pattern of an untrusted CRD could stop the event loop. So the number of ways in which
-`re` could try a text is estimated from the tree; beyond the limit the linear automaton answers.
+`re` is faster but backtracks: a pattern of an untrusted CRD could block the event loop. The number of ways in which
+`re` could try a text is therefore estimated from the tree; above the limit the automaton is used.
 """
 
 import re
@@ -12,17 +12,17 @@ from kubewright.schema.patterns.automaton import Automaton
 from kubewright.schema.patterns.charset import Ranges
 from kubewright.schema.patterns.syntax import (
     UNBOUNDED,
-    At,
-    Chars,
-    Choice,
+    Alternation,
+    Assertion,
+    CharClass,
+    Concatenation,
     Node,
     Parser,
     Position,
     Repeat,
-    Sequence,
 )
 
-_MAX_TRIES = 1_000_000
+_MAX_BACKTRACKS = 1_000_000
 
 
 class Pattern:
@@ -31,23 +31,23 @@ class Pattern:
     def __init__(self, text: str) -> None:
         self.text = text
         self._node = Parser(text).parse()
-        self._effort = _effort(self._node)
+        self._backtracking_cost = _backtracking_cost(self._node)
 
     def search(self, text: str) -> bool:
-        """Tell whether the pattern matches anywhere in the text."""
-        if self._effort.within_limit(len(text)):
-            return self._quick.search(text) is not None
+        """Return True if the pattern matches anywhere in the text."""
+        if self._backtracking_cost.within_limit(len(text)):
+            return self._regex.search(text) is not None
         return self._automaton.search(text)
 
     def find(self, text: str, begin: int = 0) -> tuple[int, int] | None:
         """Return the span of the leftmost match from `begin` on."""
-        if self._effort.within_limit(len(text)):
-            match = self._quick.search(text, begin)
+        if self._backtracking_cost.within_limit(len(text)):
+            match = self._regex.search(text, begin)
             return match.span() if match else None
         return self._automaton.find(text, begin)
 
     def find_all(self, text: str, limit: int = -1) -> list[str]:
-        """Return the texts of the matches that do not overlap, at most `limit` of them."""
+        """Return the matches that do not overlap, at most `limit` of them."""
         found: list[str] = []
         at, previous_end = 0, -1
         while at <= len(text) and (limit < 0 or len(found) < limit):
@@ -63,8 +63,8 @@ class Pattern:
         return found
 
     @cached_property
-    def _quick(self) -> re.Pattern[str]:
-        return re.compile(_translated(self._node))
+    def _regex(self) -> re.Pattern[str]:
+        return re.compile(translate_to_re(self._node))
 
     @cached_property
     def _automaton(self) -> Automaton:
@@ -73,46 +73,48 @@ class Pattern:
 
 @lru_cache(maxsize=1024)
 def compile_pattern(text: str) -> Pattern:
-    """Return the compiled pattern; raises PatternError where RE2 would refuse it."""
+    """Return the compiled pattern; raise PatternError if RE2 rejects it."""
     return Pattern(text)
 
 
-class _Effort(NamedTuple):
-    """How many ways a backtracking matcher could try: factor * length ** degree."""
+class _BacktrackingCost(NamedTuple):
+    """The number of ways in which a backtracking matcher could try a text: factor * length ** degree."""
 
     factor: float = 1
     degree: int = 0
 
     def within_limit(self, length: int) -> bool:
-        """Tell whether the effort is bearable for a text of this length."""
-        return self.factor * (length + 1) ** (self.degree + 1) <= _MAX_TRIES
+        """Return True if the cost for a text of this length is acceptable."""
+        return self.factor * (length + 1) ** (self.degree + 1) <= _MAX_BACKTRACKS
 
-    def times(self, other: "_Effort") -> "_Effort":
-        """Return the effort of one part after another."""
-        return _Effort(self.factor * other.factor, self.degree + other.degree)
-
-
-_NO_CHOICE = _Effort()
-_ENDLESS = _Effort(float("inf"))
+    def times(self, other: "_BacktrackingCost") -> "_BacktrackingCost":
+        """Return the cost of one part followed by another."""
+        return _BacktrackingCost(self.factor * other.factor, self.degree + other.degree)
 
 
-def _effort(node: Node) -> _Effort:
-    if isinstance(node, Sequence):
-        total = _NO_CHOICE
+_NO_BACKTRACKING = _BacktrackingCost()
+_UNLIMITED = _BacktrackingCost(float("inf"))
+
+
+def _backtracking_cost(node: Node) -> _BacktrackingCost:
+    if isinstance(node, Concatenation):
+        total = _NO_BACKTRACKING
         for part in node.parts:
-            total = total.times(_effort(part))
+            total = total.times(_backtracking_cost(part))
         return total
-    if isinstance(node, Choice):
-        options = [_effort(option) for option in node.options]
-        return _Effort(sum(option.factor for option in options), max(option.degree for option in options))
+    if isinstance(node, Alternation):
+        options = [_backtracking_cost(option) for option in node.options]
+        return _BacktrackingCost(
+            sum(option.factor for option in options), max(option.degree for option in options)
+        )
     if not isinstance(node, Repeat):
-        return _NO_CHOICE
-    inner = _effort(node.part)
+        return _NO_BACKTRACKING
+    inner = _backtracking_cost(node.part)
     if node.most == UNBOUNDED:
-        return _Effort(1, 1) if inner == _NO_CHOICE else _ENDLESS
-    if inner == _NO_CHOICE:
-        return _Effort(node.most - node.least + 1)
-    return _ENDLESS if node.most > 1 else _Effort(inner.factor + 1, inner.degree)
+        return _BacktrackingCost(1, 1) if inner == _NO_BACKTRACKING else _UNLIMITED
+    if inner == _NO_BACKTRACKING:
+        return _BacktrackingCost(node.most - node.least + 1)
+    return _UNLIMITED if node.most > 1 else _BacktrackingCost(inner.factor + 1, inner.degree)
 
 
 _POSITIONS: dict[Position, str] = {
@@ -126,18 +128,18 @@ _POSITIONS: dict[Position, str] = {
 }
 
 
-def _translated(node: Node) -> str:
-    """Write the tree in the syntax of `re`; all modes are already resolved into it."""
-    if isinstance(node, Chars):
+def translate_to_re(node: Node) -> str:
+    """Return the pattern in the syntax of `re`; the parser has already applied all flags."""
+    if isinstance(node, CharClass):
         return _class(node.ranges)
-    if isinstance(node, At):
+    if isinstance(node, Assertion):
         return _POSITIONS[node.position]
-    if isinstance(node, Sequence):
-        return "".join(_translated(part) for part in node.parts)
-    if isinstance(node, Choice):
-        return "(?:" + "|".join(_translated(option) for option in node.options) + ")"
+    if isinstance(node, Concatenation):
+        return "".join(translate_to_re(part) for part in node.parts)
+    if isinstance(node, Alternation):
+        return "(?:" + "|".join(translate_to_re(option) for option in node.options) + ")"
     count = f"{{{node.least},{'' if node.most == UNBOUNDED else node.most}}}"
-    return f"(?:{_translated(node.part)}){count}{'' if node.greedy else '?'}"
+    return f"(?:{translate_to_re(node.part)}){count}{'' if node.greedy else '?'}"
 
 
 def _class(ranges: Ranges) -> str:

@@ -1,4 +1,4 @@
-"""The RE2 grammar: text to a tree, refusing what RE2 refuses in its words."""
+"""Parser of RE2 syntax: a pattern becomes a tree of nodes, or a PatternError with RE2's message."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -20,43 +20,43 @@ _CONTROL = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 class PatternError(ValueError):
-    """A pattern that RE2 refuses; the text is the API server's."""
+    """A pattern that RE2 rejects; the message is the API server's."""
 
     def __init__(self, problem: str, fragment: str) -> None:
         super().__init__(f"error parsing regexp: {problem}: `{fragment}`")
 
 
 @dataclass(frozen=True, slots=True)
-class Chars:
-    """One character of a set."""
+class CharClass:
+    """One character of a set of characters."""
 
     ranges: Ranges
 
 
 @dataclass(frozen=True, slots=True)
-class At:
-    """A condition on the position that consumes nothing."""
+class Assertion:
+    """An empty-width assertion, such as a word boundary."""
 
     position: Position
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
-    """One after the other; the empty sequence matches the empty text."""
+class Concatenation:
+    """Parts that match one after the other; without parts it matches the empty string."""
 
     parts: tuple["Node", ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """One of several, the earlier preferred."""
+class Alternation:
+    """Alternatives; the earlier ones are preferred."""
 
     options: tuple["Node", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A part several times."""
+    """A part that is repeated between `least` and `most` times."""
 
     part: "Node"
     least: int
@@ -64,12 +64,12 @@ class Repeat:
     greedy: bool
 
 
-Node = Chars | At | Sequence | Choice | Repeat
+Node = CharClass | Assertion | Concatenation | Alternation | Repeat
 
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """The modes that `(?imsU)` switches."""
+    """The flags that `(?imsU)` sets."""
 
     fold: bool = False
     multiline: bool = False
@@ -78,7 +78,7 @@ class Flags:
 
 
 class Parser:
-    """A recursive descent over one pattern."""
+    """A recursive descent parser of one pattern."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -102,7 +102,7 @@ class Parser:
         while self._take("|"):
             options.append(self._sequence())
         self.depth -= 1
-        return options[0] if len(options) == 1 else Choice(tuple(options))
+        return options[0] if len(options) == 1 else Alternation(tuple(options))
 
     def _sequence(self) -> Node:
         parts: list[Node] = []
@@ -125,10 +125,10 @@ class Parser:
             if not _repeats_within(parts[-1], _MAX_REPEAT):
                 raise PatternError("invalid repeat count", self.text[start : self.at])
             last_repeat = start
-        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
+        return parts[0] if len(parts) == 1 else Concatenation(tuple(parts))
 
     def _bounds(self) -> tuple[int, int] | None:
-        """Read a repetition operator; a brace that is none is left as a literal."""
+        """Read a repetition operator; return None if there is none, so that a brace stays a literal."""
         char = self.text[self.at]
         if char in "*+?":
             self.at += 1
@@ -151,21 +151,21 @@ class Parser:
         if char == "(":
             return self._group()
         if char == "[":
-            return Chars(self._class())
+            return CharClass(self._class())
         if char == "\\":
             return self._escape()
         self.at += 1
         if char == ".":
-            return Chars(charset.ANY if self.flags.dot_all else charset.NOT_NEWLINE)
+            return CharClass(charset.ANY if self.flags.dot_all else charset.NOT_NEWLINE)
         if char == "^":
-            return At("line start" if self.flags.multiline else "text start")
+            return Assertion("line start" if self.flags.multiline else "text start")
         if char == "$":
-            return At("line end" if self.flags.multiline else "text end")
+            return Assertion("line end" if self.flags.multiline else "text end")
         return self._literal(ord(char))
 
-    def _literal(self, rune: int) -> Chars:
+    def _literal(self, rune: int) -> CharClass:
         ranges: Ranges = ((rune, rune),)
-        return Chars(charset.folded(ranges) if self.flags.fold else ranges)
+        return CharClass(charset.folded(ranges) if self.flags.fold else ranges)
 
     def _group(self) -> Node | None:
         start, outer = self.at, self.flags
@@ -179,7 +179,7 @@ class Parser:
         if not self._take(")"):
             raise PatternError("missing closing )", self.text)
         self.flags = outer
-        return Sequence((node,))
+        return Concatenation((node,))
 
     def _name(self, start: int) -> None:
         begin = self.text.index("<", self.at) + 1
@@ -195,7 +195,7 @@ class Parser:
         self.at = end + 1
 
     def _flags(self, start: int) -> bool:
-        """Read flags; tell whether a group follows, as in (?i:...), or not, as in (?i)."""
+        """Read flags; return True if a group follows, as in (?i:...), and False for (?i)."""
         values = {
             "i": self.flags.fold,
             "m": self.flags.multiline,
@@ -221,22 +221,22 @@ class Parser:
         char = self.text[self.at + 1 : self.at + 2]
         if char in _POSITIONS:
             self.at += 2
-            return At(_POSITIONS[char])
+            return Assertion(_POSITIONS[char])
         if char == "Q":
-            return self._verbatim()
+            return self._quoted_literal()
         ranges = self._class_escape()
         if ranges is not None:
-            return Chars(ranges)
+            return CharClass(ranges)
         return self._literal(self._rune())
 
-    def _verbatim(self) -> Node:
+    def _quoted_literal(self) -> Node:
         end = self.text.find("\\E", self.at + 2)
         literal = self.text[self.at + 2 : end if end >= 0 else len(self.text)]
         self.at = end + 2 if end >= 0 else len(self.text)
-        return Sequence(tuple(self._literal(ord(char)) for char in literal))
+        return Concatenation(tuple(self._literal(ord(char)) for char in literal))
 
     def _class_escape(self) -> Ranges | None:
-        r"""Read \d, \W, \pL, \p{Greek} and the like; None where the escape is a single character."""
+        r"""Read \d, \W, \pL, \p{Greek} and the like; return None if the escape is a single character."""
         start, char = self.at, self.text[self.at + 1 : self.at + 2]
         if char and char.lower() in charset.PERL:
             self.at += 2
@@ -317,7 +317,7 @@ class Parser:
             ranges += self._class_members(start)
         if not self._take("]"):
             raise PatternError("missing closing ]", self.text[start:])
-        members = charset.normal(ranges)
+        members = charset.normalized(ranges)
         members = charset.folded(members) if self.flags.fold else members
         return charset.negated(members) if negative else members
 
@@ -369,12 +369,12 @@ def _is_count(text: str) -> bool:
 
 
 def _repeats_within(node: Node, limit: int) -> bool:
-    """Tell whether nested counted repeats multiply to no more than the limit."""
+    """Return True if the product of nested repeat counts is within the limit."""
     if isinstance(node, Repeat):
         most = node.most if node.most != UNBOUNDED else node.least
         return most <= limit and _repeats_within(node.part, limit // most if most > 0 else limit)
-    if isinstance(node, Sequence):
+    if isinstance(node, Concatenation):
         return all(_repeats_within(part, limit) for part in node.parts)
-    if isinstance(node, Choice):
+    if isinstance(node, Alternation):
         return all(_repeats_within(option, limit) for option in node.options)
     return True

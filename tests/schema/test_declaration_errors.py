@@ -1,4 +1,4 @@
-"""A definition that the API server would refuse is refused before, in one line that names the place."""
+"""Declarations that the API server would reject raise a one-line error that names the field."""
 
 import types
 from collections.abc import Callable
@@ -89,15 +89,15 @@ def unapproved() -> type[Object]:
 @pytest.mark.parametrize(
     ("annotation", "text"),
     [
-        (Annotated[int, Field(ge=5, lt=1)], "ge=5 is above lt=1: no value is both"),
-        (Annotated[str, Field(min_length=3, max_length=2)], "min_length=3 is above max_length=2: no value is both"),
-        (Annotated[int, Field(ge=cast(Any, "x"))], "ge='x' is no number"),
-        (Annotated[str, Field(rules=cast(Any, ["self != ''"]))], "rules=[\"self != ''\"]: write Rule(\"self != ''\")"),
-        (Annotated[str, Field(enum=["a", 1])], "enum: 1 is not text: say values of the field's type"),
-        (Annotated[int, Field(enum=[True])], "enum: True is not a number: say values of the field's type"),
+        (Annotated[int, Field(ge=5, lt=1)], "ge=5 is greater than lt=1: no value satisfies both"),
+        (Annotated[str, Field(min_length=3, max_length=2)], "min_length=3 is greater than max_length=2: no value satisfies both"),
+        (Annotated[int, Field(ge=cast(Any, "x"))], "ge='x' is not a number"),
+        (Annotated[str, Field(rules=cast(Any, ["self != ''"]))], "rules=[\"self != ''\"]: expected Rule objects: write Rule(\"self != ''\")"),
+        (Annotated[str, Field(enum=["a", 1])], "enum: 1 is not a string: use values of the field's type"),
+        (Annotated[int, Field(enum=[True])], "enum: True is not a number: use values of the field's type"),
     ],
 )  # fmt: skip
-def test_what_no_value_can_meet_is_refused(annotation: Any, text: str) -> None:
+def test_rejects_constraints_that_no_value_satisfies(annotation: Any, text: str) -> None:
     def fill(namespace: dict[str, Any]) -> None:
         namespace.update(__annotations__={"part": annotation}, __module__=__name__)
 
@@ -113,14 +113,14 @@ def test_what_no_value_can_meet_is_refused(annotation: Any, text: str) -> None:
         (large, "Thing: spec.size.default: Invalid value: "),
         (mistyped, 'Thing: spec.text.default: Invalid value: "integer": '),
         (listed, "Thing: spec.more.items.items.size.default: Invalid value: 4: "),
-        (endless, "Endless.ratio: default inf: JSON has no such number: use another"),
+        (endless, "Endless.ratio: default inf: not a JSON number: use a finite number"),
         (timeless, "Timeless.when: default 2024-01-01T00:00:00 has no time zone: use datetime.now(UTC)"),
         (misruled, "Thing: spec.x-kubernetes-validations[0].rule: compilation failed: ERROR: <input>:1:5: undefined field 'nope'"),
         (costly, "Thing: spec.names.x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget"),
         (unapproved, "Foo: metadata.annotations[api-approved.kubernetes.io]: Required value: "),
     ],
 )  # fmt: skip
-def test_what_the_server_would_refuse_is_refused_at_once(make: Callable[[], type[Object]], text: str) -> None:
+def test_rejects_what_the_server_would_reject(make: Callable[[], type[Object]], text: str) -> None:
     with pytest.raises(DeclarationError) as caught:
         crd(make())
     assert str(caught.value).startswith(text)

@@ -1,4 +1,4 @@
-"""What the functions of `kubewright.schema` give and take."""
+"""The public functions of `kubewright.schema`."""
 
 from kubewright import schema
 
@@ -9,10 +9,10 @@ def test_a_compiled_schema_is_a_validator() -> None:
     assert compiled.validate({"a": "x"}, old=schema.ABSENT) == []
 
 
-def test_what_breaks_is_told_by_path() -> None:
+def test_compare_reports_breaking_changes_by_path() -> None:
     def definition(version: str) -> dict[str, object]:
         return {"spec": {"versions": [{"name": version, "served": True, "storage": True}]}}
 
     broken = schema.compare(definition("v1"), definition("v2"))
     assert broken
-    assert all(isinstance(change, schema.Breaking) and change.path in str(change) for change in broken)
+    assert all(isinstance(change, schema.BreakingChange) and change.path in str(change) for change in broken)

@@ -1,4 +1,4 @@
-"""Values that rules in CEL judge, one alone or after another, with verdicts on record in `observed/`."""
+"""Values and updates validated by CEL rules; `observed/` holds the answers of a real API server."""
 
 from typing import Any
 
