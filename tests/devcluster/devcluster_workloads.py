@@ -1,4 +1,4 @@
-"""Small workloads for the tests, and what to wait for."""
+"""Workloads for the tests, and helpers that wait for them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,17 +8,17 @@ from kubewright.api.builtin import apps_v1, core_v1, meta_v1
 from kubewright.devcluster import SCENARIO_ANNOTATION, PodScenario
 from kubewright.testing.cluster import Cluster
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 REVISION = "deployment.kubernetes.io/revision"
 
 
 def pod_spec(image: str = "nginx:1.25") -> core_v1.PodSpec:
-    """A Pod of one container."""
+    """Build the spec of a Pod with one container."""
     return core_v1.PodSpec(containers=[core_v1.Container(name="main", image=image)])
 
 
 def pod(name: str, *, scenario: PodScenario | None = None, **spec: object) -> core_v1.Pod:
-    """A Pod with a scenario."""
+    """Build a Pod with a scenario."""
     annotations = {SCENARIO_ANNOTATION: str(scenario)} if scenario is not None else {}
     made = core_v1.Pod(Meta(name, annotations=annotations, labels={"app": name}), spec=pod_spec())
     for key, value in spec.items():
@@ -27,17 +27,17 @@ def pod(name: str, *, scenario: PodScenario | None = None, **spec: object) -> co
 
 
 def template(app: str, image: str = "nginx:1.25") -> core_v1.PodTemplateSpec:
-    """A template of Pods labelled by their app."""
+    """Build a Pod template labelled by its app."""
     return core_v1.PodTemplateSpec(metadata=Meta(labels={"app": app}), spec=pod_spec(image))
 
 
 def selector(app: str) -> meta_v1.LabelSelector:
-    """Select the Pods of an app."""
+    """Build a selector for the Pods of an app."""
     return meta_v1.LabelSelector(match_labels={"app": app})
 
 
 def deployment(name: str, replicas: int, image: str = "nginx:1.25") -> apps_v1.Deployment:
-    """A Deployment of one container."""
+    """Build a Deployment of one container."""
     return apps_v1.Deployment(
         Meta(name, labels={"app": name}),
         spec=apps_v1.DeploymentSpec(
@@ -47,38 +47,38 @@ def deployment(name: str, replicas: int, image: str = "nginx:1.25") -> apps_v1.D
 
 
 def is_rolled_out(found: apps_v1.Deployment) -> bool:
-    """Tell what `kubectl rollout status` waits for."""
-    status, wanted = found.status, found.spec.replicas
+    """Return True when `kubectl rollout status` would return."""
+    status, desired = found.status, found.spec.replicas
     return (
         status.observed_generation == found.metadata.generation
-        and status.updated_replicas == status.replicas == status.available_replicas == wanted
+        and status.updated_replicas == status.replicas == status.available_replicas == desired
     )
 
 
-async def until(look: Callable[[], Awaitable[object]], told: str = "") -> None:
-    """Wait until something holds of the cluster as a whole."""
+async def until(look: Callable[[], Awaitable[object]], message: str = "") -> None:
+    """Wait until a condition of the cluster holds."""
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while not await look():
                 await asyncio.sleep(0.05)
     except TimeoutError:
-        raise AssertionError(told or "did not happen in time") from None
+        raise AssertionError(message or "did not happen in time") from None
 
 
 async def pods_of(cluster: Cluster, app: str) -> list[core_v1.Pod]:
-    """Read the Pods of an app, in the order of their names."""
+    """Return the Pods of an app, ordered by name."""
     found = await cluster.client.list(core_v1.Pod, namespace=cluster.namespace, labels=f"app={app}")
     return sorted(found, key=lambda item: item.metadata.name)
 
 
 async def sets_of(cluster: Cluster, app: str) -> list[apps_v1.ReplicaSet]:
-    """Read the ReplicaSets of an app, oldest revision first."""
+    """Return the ReplicaSets of an app, oldest revision first."""
     found = await cluster.client.list(apps_v1.ReplicaSet, namespace=cluster.namespace, labels=f"app={app}")
     return sorted(found, key=lambda item: int(item.metadata.annotations[REVISION]))
 
 
-async def until_told(cluster: Cluster, *expected: tuple[str, str, str], namespace: str = "") -> None:
-    """Wait for events, each a kind, a reason and a text that its message holds."""
+async def wait_for_events(cluster: Cluster, *expected: tuple[str, str, str], namespace: str = "") -> None:
+    """Wait for Events, each given as kind, reason and a part of the message."""
     missing = list(expected)
 
     async def look() -> bool:
@@ -93,4 +93,4 @@ async def until_told(cluster: Cluster, *expected: tuple[str, str, str], namespac
         ]
         return not missing
 
-    await until(look, f"never told: {missing}")
+    await until(look, f"missing Events: {missing}")

@@ -1,4 +1,4 @@
-"""ClusterRoles that are made of others."""
+"""Aggregated ClusterRoles."""
 
 from kubewright.api import Meta
 from kubewright.api.builtin import meta_v1, rbac_v1
@@ -14,7 +14,7 @@ def resources_of(found: rbac_v1.ClusterRole) -> list[str]:
     return [name for rule in found.rules for name in rule.resources]
 
 
-async def test_a_role_gathers_the_rules_of_those_it_chooses(cluster: Cluster) -> None:
+async def test_an_aggregated_role_has_the_rules_of_the_roles_it_selects(cluster: Cluster) -> None:
     label = f"example.com/{cluster.namespace}"
     chosen = meta_v1.LabelSelector(match_labels={label: "true"})
     whole = rbac_v1.ClusterRole(
@@ -37,7 +37,7 @@ async def test_a_role_gathers_the_rules_of_those_it_chooses(cluster: Cluster) ->
         await cluster.client.delete(item)
 
 
-async def test_custom_resources_can_be_added_to_the_usual_roles(cluster: Cluster) -> None:
+async def test_custom_resources_can_be_added_to_the_default_roles(cluster: Cluster) -> None:
     label = "rbac.authorization.k8s.io/aggregate-to-view"
     made = await cluster.create(role(f"{cluster.namespace}-view", label, cluster.namespace))
     await cluster.eventually(

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 import pytest
-from devcluster_workloads import deployment, until_told
+from devcluster_workloads import deployment, wait_for_events
 
 from kubewright.api.builtin import apps_v1, autoscaling_v2
 from kubewright.devcluster.autoscalers import clamp_replicas
@@ -14,11 +14,11 @@ Scaler = autoscaling_v2.HorizontalPodAutoscaler
 
 
 @pytest.mark.parametrize(
-    ("current", "wanted", "message"), [(0, 0, ""), (1, 2, "below"), (2, 2, ""), (4, 4, ""), (9, 4, "above")]
+    ("current", "desired", "message"), [(0, 0, ""), (1, 2, "below"), (2, 2, ""), (4, 4, ""), (9, 4, "above")]
 )
-def test_replicas_are_kept_within_the_bounds(current: int, wanted: int, message: str) -> None:
+def test_replicas_stay_within_min_and_max(current: int, desired: int, message: str) -> None:
     found, why = clamp_replicas(current, 2, 4)
-    assert found == wanted
+    assert found == desired
     assert message in why
 
 
@@ -26,14 +26,18 @@ def conditions_of(scaler: Scaler) -> dict[str, tuple[str, str]]:
     return {item.type: (item.status, item.reason) for item in scaler.status.conditions}
 
 
-async def test_kubectl_autoscale_raises_a_deployment_to_its_least(cluster: Cluster, kubectl: Kubectl) -> None:
+async def test_kubectl_autoscale_scales_a_deployment_up_to_its_minimum(
+    cluster: Cluster, kubectl: Kubectl
+) -> None:
     await cluster.create(deployment("web", 1))
     await cluster.eventually(apps_v1.Deployment, "web", lambda item: item.status.ready_replicas == 1)
     await kubectl("autoscale", "deployment", "web", "--min=2", "--max=4", "--cpu=50%")
     await cluster.eventually(apps_v1.Deployment, "web", lambda item: item.status.ready_replicas == 2)
     why = "Current number of replicas below Spec.MinReplicas"
-    await until_told(cluster, ("HorizontalPodAutoscaler", "SuccessfulRescale", f"New size: 2; reason: {why}"))
-    # The real controller looks again after 15 s.
+    await wait_for_events(
+        cluster, ("HorizontalPodAutoscaler", "SuccessfulRescale", f"New size: 2; reason: {why}")
+    )
+    # The real controller reconciles again after 15 s.
     found = await cluster.eventually(
         Scaler,
         "web",
@@ -49,7 +53,7 @@ async def test_kubectl_autoscale_raises_a_deployment_to_its_least(cluster: Clust
     why = (
         "failed to get cpu utilization: unable to get metrics for resource cpu: unable to fetch metrics from"
     )
-    await until_told(
+    await wait_for_events(
         cluster,
         ("HorizontalPodAutoscaler", "FailedGetResourceMetric", why),
         (
@@ -61,7 +65,7 @@ async def test_kubectl_autoscale_raises_a_deployment_to_its_least(cluster: Clust
     )
 
 
-async def test_an_autoscaler_without_a_target_says_so(cluster: Cluster) -> None:
+async def test_reports_an_autoscaler_without_a_target(cluster: Cluster) -> None:
     reference = autoscaling_v2.CrossVersionObjectReference(
         api_version="apps/v1", kind="Deployment", name="nothing"
     )

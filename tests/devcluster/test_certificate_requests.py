@@ -21,7 +21,7 @@ SIGNER = "kubernetes.io/kube-apiserver-client"
 
 
 def request(name: str, *, usages: list[str]) -> tuple[Request, bytes]:
-    """Make a request for a user certificate, and its key."""
+    """Create a request for a user certificate, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name(
         [
@@ -37,7 +37,7 @@ def request(name: str, *, usages: list[str]) -> tuple[Request, bytes]:
     return Request(Meta(name), spec=spec), secret
 
 
-async def test_an_approved_request_becomes_a_certificate_that_the_server_knows(
+async def test_an_approved_request_gets_a_certificate_that_the_server_accepts(
     cluster: Cluster, kubectl: Kubectl
 ) -> None:
     made, key = request(f"{cluster.namespace}-user", usages=["client auth"])
@@ -57,7 +57,9 @@ async def test_an_approved_request_becomes_a_certificate_that_the_server_knows(
     await cluster.client.delete(made)
 
 
-async def test_a_request_for_more_than_the_signer_gives_fails(cluster: Cluster, kubectl: Kubectl) -> None:
+async def test_a_request_with_usages_that_the_signer_does_not_allow_fails(
+    cluster: Cluster, kubectl: Kubectl
+) -> None:
     made, _ = request(f"{cluster.namespace}-greedy", usages=["server auth"])
     await cluster.create(made)
     await kubectl("certificate", "approve", made.metadata.name)

@@ -29,12 +29,12 @@ def test_the_next_run(text: str, expected: datetime) -> None:
     assert Schedule.parse(text).next_after(START) == expected
 
 
-def test_a_date_that_never_comes_has_no_next_run() -> None:
+def test_an_impossible_date_has_no_next_run() -> None:
     assert Schedule.parse("0 0 30 2 *").next_after(START) is None
 
 
 @pytest.mark.parametrize("text", ["", "* * * *", "60 * * * *", "*/0 * * * *", "a * * * *", "5-1 * * * *"])
-def test_a_wrong_schedule_is_refused(text: str) -> None:
+def test_an_invalid_schedule_is_rejected(text: str) -> None:
     with pytest.raises(ScheduleError):
         Schedule.parse(text)
 

@@ -1,9 +1,9 @@
-"""CronJobs: what can be seen without waiting for a minute, and the arithmetic of what is due."""
+"""CronJobs: what can be observed within a minute, and the computation of missed times."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from devcluster_workloads import pod_spec, until_told
+from devcluster_workloads import pod_spec, wait_for_events
 
 from kubewright.api import Meta
 from kubewright.api.builtin import batch_v1, core_v1
@@ -47,7 +47,9 @@ def test_a_run_is_named_by_its_minute() -> None:
     )
 
 
-async def test_kubectl_starts_a_run_by_hand_and_the_schedule_waits(cluster: Cluster, kubectl: Any) -> None:
+async def test_kubectl_creates_a_job_manually_while_the_schedule_is_suspended(
+    cluster: Cluster, kubectl: Any
+) -> None:
     await cluster.create(cron_job("tick", "0 0 1 1 *"))
     await kubectl("create", "job", "--from=cronjob/tick", "now")
     await kubectl("wait", "--for=condition=complete", "job/now", "--timeout=120s")
@@ -56,4 +58,4 @@ async def test_kubectl_starts_a_run_by_hand_and_the_schedule_waits(cluster: Clus
     assert found.status.last_schedule_time is None
     assert found.status.active == []
     message = "Saw a job that the controller did not create or forgot: now"
-    await until_told(cluster, ("CronJob", "UnexpectedJob", message))
+    await wait_for_events(cluster, ("CronJob", "UnexpectedJob", message))

@@ -1,4 +1,4 @@
-"""DaemonSets, on either control plane."""
+"""DaemonSets, on the embedded and on the real control plane."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def is_whole(found: apps_v1.DaemonSet) -> bool:
     )
 
 
-async def test_each_node_has_one(cluster: Cluster, kubectl: Any) -> None:
+async def test_each_node_runs_one_pod(cluster: Cluster, kubectl: Any) -> None:
     await cluster.create(daemon_set("agent"))
     done = await cluster.eventually(apps_v1.DaemonSet, "agent", is_whole)
     assert done.status.number_misscheduled == 0
@@ -58,7 +58,7 @@ async def test_a_new_template_replaces_the_pods(cluster: Cluster) -> None:
     assert pod.spec.containers[0].image == "nginx:1.26"
 
 
-async def test_nodes_that_are_not_meant_have_none(cluster: Cluster) -> None:
+async def test_nodes_that_are_not_eligible_run_no_pod(cluster: Cluster) -> None:
     picky = daemon_set("agent")
     picky.spec.template.spec.node_selector = {"example.com/no-such": "node"}
     await cluster.create(picky)
@@ -94,5 +94,5 @@ async def test_with_a_surge_the_old_pod_stays_until_the_new_one_is_available(clu
     async def the_old_serves() -> bool:
         return [pod.metadata.name for pod in await pods_of(cluster, "agent")] == [old.metadata.name]
 
-    # The template is the first one again, of which there is a Pod.
+    # The template equals the first one, of which a Pod still exists.
     await until(the_old_serves)

@@ -1,4 +1,4 @@
-"""Deployments by kubectl and by the API: the same on the embedded cluster and on kube-controller-manager's."""
+"""Deployments through kubectl and the API, on the embedded and on the real control plane."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from devcluster_workloads import (
     selector,
     sets_of,
     until,
-    until_told,
+    wait_for_events,
 )
 
 from kubewright.api import Meta
@@ -57,12 +57,12 @@ async def test_a_deployment_becomes_available(cluster: Cluster) -> None:
         assert found.metadata.generate_name == f"{owned.metadata.name}-"
 
 
-async def test_the_events_of_a_rollout_are_told_by_their_controllers(cluster: Cluster) -> None:
+async def test_the_events_of_a_rollout_come_from_their_controllers(cluster: Cluster) -> None:
     await cluster.create(deployment("web", 1))
     await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
     (owned,) = await sets_of(cluster, "web")
     (made,) = await pods_of(cluster, "web")
-    await until_told(
+    await wait_for_events(
         cluster,
         ("Deployment", "ScalingReplicaSet", f"Scaled up replica set {owned.metadata.name} from 0 to 1"),
         ("ReplicaSet", "SuccessfulCreate", f"Created pod: {made.metadata.name}"),
@@ -78,7 +78,7 @@ async def test_the_events_of_a_rollout_are_told_by_their_controllers(cluster: Cl
     }
 
 
-async def test_a_new_template_rolls_over_and_never_lets_too_many_go(cluster: Cluster) -> None:
+async def test_a_new_template_rolls_out_within_max_unavailable(cluster: Cluster) -> None:
     made = await cluster.create(deployment("web", 4))
     await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
     await set_image(cluster, made, "nginx:1.26")
@@ -103,14 +103,14 @@ async def set_image(cluster: Cluster, made: apps_v1.Deployment, image: str) -> N
     await cluster.client.update(made, change)
 
 
-async def _images(cluster: Cluster, wanted: set[str]) -> bool:
-    return {found.spec.containers[0].image for found in await pods_of(cluster, "web")} == wanted
+async def _images(cluster: Cluster, desired: set[str]) -> bool:
+    return {found.spec.containers[0].image for found in await pods_of(cluster, "web")} == desired
 
 
-async def test_recreate_ends_the_old_before_it_starts_the_new(cluster: Cluster) -> None:
-    wanted = deployment("web", 2)
-    wanted.spec.strategy = apps_v1.DeploymentStrategy(type="Recreate")
-    made = await cluster.create(wanted)
+async def test_recreate_deletes_old_pods_before_it_creates_new_ones(cluster: Cluster) -> None:
+    desired = deployment("web", 2)
+    desired.spec.strategy = apps_v1.DeploymentStrategy(type="Recreate")
+    made = await cluster.create(desired)
     await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
     await set_image(cluster, made, "nginx:1.26")
     mixed = False
@@ -125,10 +125,10 @@ async def test_recreate_ends_the_old_before_it_starts_the_new(cluster: Cluster) 
     assert not mixed
 
 
-async def test_a_rollout_that_cannot_get_on_keeps_the_old_pods_and_says_so(cluster: Cluster) -> None:
-    wanted = deployment("web", 2)
-    wanted.spec.progress_deadline_seconds = 2
-    made = await cluster.create(wanted)
+async def test_a_stuck_rollout_keeps_the_old_pods_and_reports_its_deadline(cluster: Cluster) -> None:
+    desired = deployment("web", 2)
+    desired.spec.progress_deadline_seconds = 2
+    made = await cluster.create(desired)
     await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
 
     def doom(found: apps_v1.Deployment) -> None:
@@ -138,7 +138,7 @@ async def test_a_rollout_that_cannot_get_on_keeps_the_old_pods_and_says_so(clust
     late = await cluster.eventually(
         apps_v1.Deployment,
         "web",
-        # The first rollout may have been late too.
+        # The first rollout may have exceeded its deadline too.
         lambda found: (
             found.status.observed_generation == found.metadata.generation
             and found.status.replicas == 3
@@ -150,7 +150,7 @@ async def test_a_rollout_that_cannot_get_on_keeps_the_old_pods_and_says_so(clust
     assert condition(late, "Available").status == "True"
 
 
-async def test_a_paused_deployment_scales_but_does_not_roll(cluster: Cluster) -> None:
+async def test_a_paused_deployment_scales_but_does_not_roll_out(cluster: Cluster) -> None:
     made = await cluster.create(deployment("web", 1))
     await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
 
@@ -174,7 +174,7 @@ async def test_a_paused_deployment_scales_but_does_not_roll(cluster: Cluster) ->
     await until(lambda: _images(cluster, {"nginx:1.26"}))
 
 
-async def test_kubectl_rolls_out_back_and_away(cluster: Cluster, kubectl: Any) -> None:
+async def test_kubectl_rolls_out_rolls_back_and_deletes(cluster: Cluster, kubectl: Any) -> None:
     await kubectl("create", "deployment", "web", "--image=nginx:1.25", "--replicas=3")
     done = 'deployment "web" successfully rolled out'
     assert done in await kubectl("rollout", "status", "deploy/web", "--timeout=120s")
@@ -203,9 +203,9 @@ async def test_kubectl_rolls_out_back_and_away(cluster: Cluster, kubectl: Any) -
 
 
 async def test_only_the_latest_revisions_are_kept(cluster: Cluster) -> None:
-    wanted = deployment("web", 1)
-    wanted.spec.revision_history_limit = 1
-    made = await cluster.create(wanted)
+    desired = deployment("web", 1)
+    desired.spec.revision_history_limit = 1
+    made = await cluster.create(desired)
     for minor in (26, 27, 28):
         await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
         await set_image(cluster, made, f"nginx:1.{minor}")
@@ -217,13 +217,13 @@ async def test_only_the_latest_revisions_are_kept(cluster: Cluster) -> None:
     await until(kept)
 
 
-async def test_a_settled_deployment_is_left_alone(cluster: Cluster) -> None:
+async def test_a_complete_deployment_is_not_written_again(cluster: Cluster) -> None:
     await cluster.create(deployment("web", 2))
     await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
     await cluster.settled(apps_v1.Deployment, apps_v1.ReplicaSet, core_v1.Pod)
 
 
-async def test_a_pod_that_is_deleted_returns(cluster: Cluster) -> None:
+async def test_a_deleted_pod_is_replaced(cluster: Cluster) -> None:
     await cluster.create(deployment("web", 2))
     await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
     lost, _ = await pods_of(cluster, "web")
@@ -236,7 +236,7 @@ async def test_a_pod_that_is_deleted_returns(cluster: Cluster) -> None:
     await until(whole)
 
 
-async def test_an_orphan_that_matches_is_adopted_and_one_that_ceases_to_match_is_let_go(
+async def test_matching_orphans_are_adopted_and_pods_that_no_longer_match_are_released(
     cluster: Cluster,
 ) -> None:
     orphan = await cluster.create(pod("lone"))
@@ -262,17 +262,17 @@ async def test_an_orphan_that_matches_is_adopted_and_one_that_ceases_to_match_is
     await until(replaced)
 
 
-async def test_pods_that_are_refused_are_told_in_the_status(cluster: Cluster) -> None:
-    wanted = deployment("web", 1)
-    wanted.spec.template.spec.service_account_name = "nobody"
-    await cluster.create(wanted)
+async def test_rejected_pods_are_reported_in_the_status(cluster: Cluster) -> None:
+    desired = deployment("web", 1)
+    desired.spec.template.spec.service_account_name = "nobody"
+    await cluster.create(desired)
     failing = await cluster.eventually(
         apps_v1.Deployment,
         "web",
         lambda found: any(item.type == "ReplicaFailure" for item in found.status.conditions),
     )
-    told = condition(failing, "ReplicaFailure")
-    assert (told.status, told.reason) == ("True", "FailedCreate")
+    reported = condition(failing, "ReplicaFailure")
+    assert (reported.status, reported.reason) == ("True", "FailedCreate")
     assert [item.type for item in failing.status.conditions] == ["Progressing", "Available", "ReplicaFailure"]
     progress, (made,) = (
         condition(failing, "Progressing"),
@@ -280,11 +280,11 @@ async def test_pods_that_are_refused_are_told_in_the_status(cluster: Cluster) ->
     )
     assert (progress.status, progress.reason) == ("True", "NewReplicaSetCreated")
     assert progress.message == f'Created new replica set "{made.metadata.name}"'
-    assert 'serviceaccount "nobody" not found' in told.message
-    await until_told(cluster, ("ReplicaSet", "FailedCreate", "Error creating: pods "))
+    assert 'serviceaccount "nobody" not found' in reported.message
+    await wait_for_events(cluster, ("ReplicaSet", "FailedCreate", "Error creating: pods "))
 
 
-async def test_pods_that_rollouts_want_and_miss_are_unavailable(cluster: Cluster) -> None:
+async def test_missing_pods_of_a_rollout_count_as_unavailable(cluster: Cluster) -> None:
     made = await cluster.create(deployment("web", 3))
     await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
 

@@ -1,6 +1,6 @@
-"""Budgets and quotas, on either control plane."""
+"""PodDisruptionBudgets and ResourceQuotas, on the embedded and on the real control plane."""
 
-from devcluster_workloads import deployment, is_rolled_out, pod, pods_of, selector, until, until_told
+from devcluster_workloads import deployment, is_rolled_out, pod, pods_of, selector, until, wait_for_events
 
 from kubewright.api import Forbidden, Meta, Quantity
 from kubewright.api.builtin import apps_v1, core_v1, policy_v1
@@ -16,7 +16,7 @@ def budget(name: str, **spec: int | str) -> policy_v1.PodDisruptionBudget:
     return made
 
 
-async def test_a_budget_says_how_many_pods_may_go(cluster: Cluster) -> None:
+async def test_a_budget_reports_the_allowed_disruptions(cluster: Cluster) -> None:
     await cluster.create(deployment("web", 3))
     await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
     await cluster.create(budget("web", min_available=2))
@@ -33,7 +33,7 @@ async def test_a_budget_says_how_many_pods_may_go(cluster: Cluster) -> None:
     )
 
 
-async def test_an_eviction_is_noted_until_the_pod_has_gone(cluster: Cluster) -> None:
+async def test_an_evicted_pod_is_listed_as_disrupted_until_it_is_gone(cluster: Cluster) -> None:
     await cluster.create(deployment("web", 3))
     await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
     await cluster.create(budget("web", min_available=2))
@@ -48,7 +48,7 @@ async def test_an_eviction_is_noted_until_the_pod_has_gone(cluster: Cluster) -> 
     assert found.status.current_healthy == 3
 
 
-async def test_a_share_is_one_of_what_is_wanted(cluster: Cluster) -> None:
+async def test_a_percentage_applies_to_the_desired_replicas(cluster: Cluster) -> None:
     await cluster.create(deployment("web", 3))
     await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
     await cluster.create(budget("web", max_unavailable="30%"))
@@ -58,19 +58,19 @@ async def test_a_share_is_one_of_what_is_wanted(cluster: Cluster) -> None:
     assert (found.status.expected_pods, found.status.desired_healthy) == (3, 2)
 
 
-async def test_pods_that_nobody_counts_let_nothing_go(cluster: Cluster) -> None:
+async def test_unmanaged_pods_allow_no_disruptions(cluster: Cluster) -> None:
     await cluster.create(budget("web", max_unavailable=1))
-    await until_told(cluster, ("PodDisruptionBudget", "NoPods", "No matching pods found"))
+    await wait_for_events(cluster, ("PodDisruptionBudget", "NoPods", "No matching pods found"))
     await cluster.create(pod("web"))
     found = await cluster.eventually(
         policy_v1.PodDisruptionBudget, "web", lambda item: item.status.current_healthy == 1
     )
     assert (found.status.expected_pods, found.status.disruptions_allowed) == (0, 0)
     shown = "(selector: &LabelSelector{MatchLabels:map[string]string{app: web,},MatchExpressions:[]"
-    await until_told(cluster, ("PodDisruptionBudget", "UnmanagedPods", shown))
+    await wait_for_events(cluster, ("PodDisruptionBudget", "UnmanagedPods", shown))
 
 
-async def test_a_quota_says_what_is_used(cluster: Cluster) -> None:
+async def test_a_quota_reports_the_usage(cluster: Cluster) -> None:
     await _quota(cluster, pods="5", requests_cpu="2", configmaps="10")
     small = pod("small")
     small.spec.containers[0].resources.requests = {"cpu": Quantity("500m")}
@@ -83,7 +83,7 @@ async def test_a_quota_says_what_is_used(cluster: Cluster) -> None:
 
 
 async def _quota(cluster: Cluster, **hard: str) -> None:
-    """Limit the namespace, and wait until the server counts: it learns what is stored in its own time."""
+    """Create a quota and wait until the server enforces it."""
     limits = {name.replace("__", "/").replace("_", "."): Quantity(text) for name, text in hard.items()}
     limits["secrets"] = Quantity("0")
     await cluster.create(core_v1.ResourceQuota(Meta("all"), spec=core_v1.ResourceQuotaSpec(hard=limits)))
@@ -101,7 +101,7 @@ async def _quota(cluster: Cluster, **hard: str) -> None:
     await until(counted)
 
 
-async def test_a_replica_set_gets_no_more_pods_than_the_quota_leaves(cluster: Cluster) -> None:
+async def test_a_replica_set_creates_no_more_pods_than_the_quota_allows(cluster: Cluster) -> None:
     await _quota(cluster, pods="2")
     await cluster.create(deployment("web", 4))
     await cluster.eventually(
@@ -117,7 +117,7 @@ async def test_a_replica_set_gets_no_more_pods_than_the_quota_leaves(cluster: Cl
     assert quota.status.used == {"pods": Quantity("2"), "secrets": Quantity("0")}
 
 
-async def test_what_a_deleted_object_used_is_free_again(cluster: Cluster) -> None:
+async def test_a_deleted_object_releases_its_quota(cluster: Cluster) -> None:
     await _quota(cluster, count__deployments_apps="1")
     await cluster.create(deployment("web", 0))
     quota = await cluster.client.get(core_v1.ResourceQuota, "all", cluster.namespace)

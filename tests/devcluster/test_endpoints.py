@@ -1,4 +1,4 @@
-"""The addresses behind a Service, on either control plane."""
+"""The endpoints of Services, on the embedded and on the real control plane."""
 
 from devcluster_workloads import deployment, is_rolled_out, pod, pods_of, until
 
@@ -24,7 +24,7 @@ async def slices_of(cluster: Cluster, name: str) -> list[discovery_v1.EndpointSl
     )
 
 
-async def test_ready_pods_are_behind_the_service(cluster: Cluster) -> None:
+async def test_ready_pods_are_endpoints_of_the_service(cluster: Cluster) -> None:
     await cluster.create(deployment("web", 2))
     await cluster.create(service("web"))
     await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
@@ -57,7 +57,7 @@ async def test_ready_pods_are_behind_the_service(cluster: Cluster) -> None:
     assert {item.type for item in events} == {"Normal"}
 
 
-async def test_a_pod_that_is_not_ready_is_told_apart(cluster: Cluster) -> None:
+async def test_a_pod_that_is_not_ready_is_listed_as_such(cluster: Cluster) -> None:
     lame = pod("web")
     lame.metadata.annotations[SCENARIO_ANNOTATION] = PodScenario.NEVER_READY
     await cluster.create(lame)
@@ -74,7 +74,7 @@ async def test_a_pod_that_is_not_ready_is_told_apart(cluster: Cluster) -> None:
     await until(unready)
 
 
-async def test_a_named_port_is_looked_up_in_the_pod(cluster: Cluster) -> None:
+async def test_a_named_port_is_resolved_in_the_pod(cluster: Cluster) -> None:
     named = pod("web")
     named.spec.containers[0].ports = [core_v1.ContainerPort(name="serve", container_port=9090)]
     await cluster.create(named)
@@ -99,7 +99,7 @@ async def test_a_service_without_pods_has_an_empty_slice(cluster: Cluster) -> No
     await cluster.eventually(core_v1.Endpoints, "empty")
 
 
-async def test_a_deleted_service_takes_its_addresses_along(cluster: Cluster) -> None:
+async def test_the_endpoints_of_a_deleted_service_are_deleted(cluster: Cluster) -> None:
     made = await cluster.create(service("web"))
     await cluster.eventually(core_v1.Endpoints, "web")
     await cluster.client.delete(made)

@@ -1,4 +1,4 @@
-"""What becomes of dependents when their owner goes."""
+"""Deletion of dependents."""
 
 from devcluster_workloads import deployment, is_rolled_out, pods_of, sets_of, until
 
@@ -17,7 +17,7 @@ async def owned_note(cluster: Cluster, name: str, *owners: core_v1.ConfigMap) ->
     return await cluster.create(made)
 
 
-async def test_background_deletion_takes_the_whole_tree(cluster: Cluster) -> None:
+async def test_background_deletion_deletes_all_dependents(cluster: Cluster) -> None:
     made = await cluster.create(deployment("web", 2))
     await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
     await cluster.client.delete(made)
@@ -29,7 +29,7 @@ async def test_background_deletion_takes_the_whole_tree(cluster: Cluster) -> Non
     await until(empty)
 
 
-async def test_foreground_deletion_takes_the_owner_last(cluster: Cluster) -> None:
+async def test_foreground_deletion_deletes_the_owner_last(cluster: Cluster) -> None:
     made = await cluster.create(deployment("web", 2))
     await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
     await cluster.client.delete(made, propagation="Foreground")
@@ -48,7 +48,7 @@ async def test_orphaning_leaves_the_dependents_without_an_owner(cluster: Cluster
     assert len(await pods_of(cluster, "web")) == 1
 
 
-async def test_one_owner_left_is_enough(cluster: Cluster) -> None:
+async def test_an_object_with_one_remaining_owner_is_kept(cluster: Cluster) -> None:
     first, second = await cluster.create(note("first")), await cluster.create(note("second"))
     await owned_note(cluster, "child", first, second)
     await cluster.client.delete(first)
@@ -59,7 +59,7 @@ async def test_one_owner_left_is_enough(cluster: Cluster) -> None:
     await cluster.eventually_gone(core_v1.ConfigMap, "child")
 
 
-async def test_an_owner_made_anew_under_the_same_name_is_another(cluster: Cluster) -> None:
+async def test_a_new_owner_of_the_same_name_does_not_count(cluster: Cluster) -> None:
     owner = await cluster.create(note("owner"))
     await owned_note(cluster, "child", owner)
     await cluster.client.delete(owner)
@@ -67,7 +67,7 @@ async def test_an_owner_made_anew_under_the_same_name_is_another(cluster: Cluste
     await cluster.eventually_gone(core_v1.ConfigMap, "child")
 
 
-async def test_a_child_of_an_owner_that_never_was_goes(cluster: Cluster) -> None:
+async def test_a_dependent_of_an_owner_that_never_existed_is_deleted(cluster: Cluster) -> None:
     owner = note("never")
     owner.metadata.uid = "0d9a5c4e-0000-4000-8000-000000000000"
     await owned_note(cluster, "child", owner)

@@ -1,10 +1,10 @@
-"""Jobs, on either control plane."""
+"""Jobs, on the embedded and on the real control plane."""
 
 from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
-from devcluster_workloads import pod_spec, until, until_told
+from devcluster_workloads import pod_spec, until, wait_for_events
 
 from kubewright.api import Meta, from_wire, parse
 from kubewright.api.builtin import batch_v1, core_v1
@@ -48,16 +48,16 @@ async def test_a_job_completes(cluster: Cluster, kubectl: Any) -> None:
     assert TRACKING not in pod.metadata.finalizers
     assert pod.metadata.name.startswith("once-")
     await kubectl("wait", "--for=condition=complete", "job/once", "--timeout=120s")
-    await until_told(cluster, ("Job", "Completed", "Job completed"))
+    await wait_for_events(cluster, ("Job", "Completed", "Job completed"))
     await cluster.settled(batch_v1.Job, core_v1.Pod)
     events = await cluster.client.list(core_v1.Event, namespace=cluster.namespace)
     assert {item.type for item in events} == {"Normal"}
 
 
-async def test_completions_run_side_by_side_as_far_as_allowed(cluster: Cluster) -> None:
+async def test_completions_run_in_parallel_up_to_the_limit(cluster: Cluster) -> None:
     made = await cluster.create(job("many", completions=4, parallelism=2))
     most = 0
-    # Who only looks now and then may miss how many there were.
+    # Polling may miss the maximum number of Pods.
     events = cluster.client.watch(
         batch_v1.Job,
         namespace=cluster.namespace,
@@ -99,23 +99,25 @@ async def test_a_job_fails_at_its_backoff_limit(cluster: Cluster) -> None:
         "BackoffLimitExceeded",
         "Job has reached the specified backoff limit",
     )
-    await until_told(cluster, ("Job", "BackoffLimitExceeded", "Job has reached the specified backoff limit"))
+    await wait_for_events(
+        cluster, ("Job", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+    )
 
 
-async def test_a_failure_may_end_a_job_at_once(cluster: Cluster) -> None:
+async def test_a_failure_policy_can_fail_a_job_at_once(cluster: Cluster) -> None:
     codes = batch_v1.PodFailurePolicyOnExitCodesRequirement(operator="In", values=[1])
     rule = batch_v1.PodFailurePolicyRule(action="FailJob", on_exit_codes=codes)
     await cluster.create(
-        job("judged", PodScenario.FAIL, pod_failure_policy=batch_v1.PodFailurePolicy(rules=[rule]))
+        job("by-policy", PodScenario.FAIL, pod_failure_policy=batch_v1.PodFailurePolicy(rules=[rule]))
     )
-    failed = await cluster.eventually(batch_v1.Job, "judged", has("Failed"))
+    failed = await cluster.eventually(batch_v1.Job, "by-policy", has("Failed"))
     message = failed.status.conditions[-1]
     assert message.reason == "PodFailurePolicy"
     assert message.message.endswith("failed with exit code 1 matching FailJob rule at index 0")
     assert failed.status.failed == 1
 
 
-async def test_some_indexes_may_suffice(cluster: Cluster) -> None:
+async def test_a_success_policy_completes_a_job(cluster: Cluster) -> None:
     rule = batch_v1.SuccessPolicyRule(succeeded_indexes="0")
     made = job("enough", completions=2, parallelism=1, completion_mode="Indexed")
     made.spec.success_policy = batch_v1.SuccessPolicy(rules=[rule])
@@ -160,7 +162,7 @@ async def test_a_finished_job_expires(cluster: Cluster) -> None:
     await until(gone)
 
 
-async def test_a_deleted_job_takes_its_running_pods_along(cluster: Cluster) -> None:
+async def test_the_running_pods_of_a_deleted_job_are_deleted(cluster: Cluster) -> None:
     made = await cluster.create(job("long", PodScenario.RUN))
 
     async def running() -> bool:
@@ -210,7 +212,7 @@ async def test_too_many_failed_indexes_end_a_job(cluster: Cluster) -> None:
     )
 
 
-async def test_a_failure_may_end_its_index_at_once(cluster: Cluster) -> None:
+async def test_a_failure_policy_can_fail_an_index_at_once(cluster: Cluster) -> None:
     codes = batch_v1.PodFailurePolicyOnExitCodesRequirement(operator="In", values=[1])
     rule = batch_v1.PodFailurePolicyRule(action="FailIndex", on_exit_codes=codes)
     made = indexed("given-up", PodScenario.FAIL, completions=1, parallelism=1, backoff_limit_per_index=5)
@@ -220,7 +222,7 @@ async def test_a_failure_may_end_its_index_at_once(cluster: Cluster) -> None:
     assert (failed.status.failed_indexes, failed.status.failed) == ("0", 1)
 
 
-async def test_a_pod_that_is_deleted_counts_as_failed(cluster: Cluster) -> None:
+async def test_a_deleted_pod_counts_as_failed(cluster: Cluster) -> None:
     await cluster.create(job("robbed", PodScenario.RUN))
     await cluster.eventually(batch_v1.Job, "robbed", lambda found: found.status.ready == 1)
     (lost,) = await pods_of(cluster, "robbed")
@@ -231,7 +233,7 @@ async def test_a_pod_that_is_deleted_counts_as_failed(cluster: Cluster) -> None:
     assert found.status.uncounted_terminated_pods == batch_v1.UncountedTerminatedPods()
 
 
-async def test_fewer_side_by_side_are_no_failures(cluster: Cluster) -> None:
+async def test_pods_deleted_by_lower_parallelism_are_not_failures(cluster: Cluster) -> None:
     made = await cluster.create(job("wide", PodScenario.RUN, completions=3, parallelism=3))
     await cluster.eventually(batch_v1.Job, "wide", lambda found: found.status.ready == 3)
     await cluster.client.patch(made, {"spec": {"parallelism": 1}})

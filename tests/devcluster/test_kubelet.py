@@ -1,11 +1,11 @@
-"""The kubelet's part, on either control plane: it is ours on both."""
+"""The kubelet, which is ours on the embedded and on the real control plane."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
-from devcluster_workloads import pod, until, until_told
+from devcluster_workloads import pod, until, wait_for_events
 
 from kubewright.api.builtin import coordination_v1, core_v1
 from kubewright.controller import Context
@@ -69,7 +69,7 @@ async def test_a_deleted_pod_is_not_ready_before_it_is_gone(cluster: Cluster) ->
             break
     assert seen[-1] == "DELETED"
     assert seen.count("MODIFIED") >= 2
-    await until_told(cluster, ("Pod", "Killing", "Stopping container main"))
+    await wait_for_events(cluster, ("Pod", "Killing", "Stopping container main"))
 
 
 async def test_a_pod_with_a_finalizer_waits_for_it(cluster: Cluster) -> None:
@@ -95,10 +95,12 @@ async def test_a_crash_loop_backs_off(cluster: Cluster) -> None:
     assert status.restart_count == 1
     assert status.last_state.terminated is not None
     assert status.last_state.terminated.exit_code == 1
-    await until_told(cluster, ("Pod", "BackOff", "Back-off restarting failed container main in pod broken_"))
+    await wait_for_events(
+        cluster, ("Pod", "BackOff", "Back-off restarting failed container main in pod broken_")
+    )
 
 
-async def test_fates_are_told_in_the_status(cluster: Cluster) -> None:
+async def test_scenarios_show_in_the_status(cluster: Cluster) -> None:
     await cluster.create(pod("missing", scenario=PodScenario.IMAGE_MISSING))
     await cluster.create(pod("unready", scenario=PodScenario.NEVER_READY))
     await cluster.create(pod("greedy", scenario=PodScenario.OUT_OF_MEMORY, restart_policy="Never"))
@@ -112,14 +114,14 @@ async def test_fates_are_told_in_the_status(cluster: Cluster) -> None:
     await cluster.eventually(core_v1.Pod, "done", lambda item: item.status.phase == "Succeeded")
 
 
-async def test_a_fate_can_be_mended_while_the_pod_lives(cluster: Cluster) -> None:
+async def test_a_scenario_can_be_removed_from_a_pod(cluster: Cluster) -> None:
     made = await cluster.create(pod("missing", scenario=PodScenario.IMAGE_MISSING))
     await cluster.eventually(core_v1.Pod, "missing", waits_for("ImagePullBackOff"))
     await cluster.client.patch(made, {"metadata": {"annotations": {SCENARIO_ANNOTATION: None}}})
     await cluster.eventually(core_v1.Pod, "missing", lambda item: item.status.phase == "Running")
 
 
-async def test_a_readiness_probes_delay_is_kept(cluster: Cluster) -> None:
+async def test_a_pod_is_ready_after_its_probes_initial_delay(cluster: Cluster) -> None:
     slow = pod("slow")
     slow.spec.containers[0].readiness_probe = core_v1.Probe(
         initial_delay_seconds=1, tcp_socket=core_v1.TCPSocketAction(port=80)
@@ -153,7 +155,7 @@ async def test_the_node_is_ready_and_its_lease_is_renewed(cluster: Cluster) -> N
     await until(renewed)
 
 
-async def test_a_pod_without_room_says_why_and_runs_when_there_is(cluster: Cluster) -> None:
+async def test_an_unschedulable_pod_reports_why_and_runs_once_it_fits(cluster: Cluster) -> None:
     picky = pod("picky", node_selector={f"example.com/{cluster.namespace}": "yes"})
     await cluster.create(picky)
 
@@ -168,7 +170,7 @@ async def test_a_pod_without_room_says_why_and_runs_when_there_is(cluster: Clust
         "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
     )
     assert conditions.message.replace("no new claims to deallocate, ", "") == message
-    await until_told(cluster, ("Pod", "FailedScheduling", "0/1 nodes are available"))
+    await wait_for_events(cluster, ("Pod", "FailedScheduling", "0/1 nodes are available"))
     label = {f"example.com/{cluster.namespace}": "yes"}
     await cluster.client.patch(core_v1.Node, {"metadata": {"labels": label}}, name=NODE)
     await cluster.eventually(core_v1.Pod, "picky", lambda item: item.status.phase == "Running")
@@ -190,7 +192,7 @@ async def test_a_gated_pod_is_not_scheduled(cluster: Cluster) -> None:
 
 
 @virtual_time
-async def test_a_running_pod_takes_a_moment_to_end() -> None:
+async def test_a_running_pod_takes_a_moment_to_stop() -> None:
     async with embedded() as cluster:
         made = await cluster.create(pod("brief"))
         await cluster.eventually(core_v1.Pod, "brief", lambda found: found.status.phase == "Running")
@@ -200,8 +202,8 @@ async def test_a_running_pod_takes_a_moment_to_end() -> None:
         assert asyncio.get_running_loop().time() - began >= STOP_SECONDS
 
 
-class Desk:
-    """Takes what the kubelet does, and events what it deletes."""
+class RecordingContext:
+    """A context that records what the kubelet deletes."""
 
     def __init__(self) -> None:
         self.deleted: list[str] = []
@@ -217,20 +219,22 @@ class Desk:
 
 
 @pytest.mark.parametrize("early", [0.0, 1e-12, 1e-9, 4e-7])
-async def test_an_end_that_is_all_but_there_is_there(monkeypatch: pytest.MonkeyPatch, early: float) -> None:
+async def test_stops_when_less_than_a_millisecond_is_left(
+    monkeypatch: pytest.MonkeyPatch, early: float
+) -> None:
     running = core_v1.ContainerState(running=core_v1.ContainerStateRunning(started_at=datetime.now(UTC)))
-    leaving = pod("leaving")
-    leaving.spec.node_name, leaving.status.pod_ip = NODE, "10.244.0.9"
-    conditions = core_v1.ContainerStatus(
+    terminating = pod("terminating")
+    terminating.spec.node_name, terminating.status.pod_ip = NODE, "10.244.0.9"
+    container = core_v1.ContainerStatus(
         name="main", image="i", image_id="i", ready=True, restart_count=0, state=running
     )
-    leaving.status.container_statuses = [conditions]
-    leaving.metadata.uid = "u"
-    leaving.metadata.deletion_timestamp = datetime.now(UTC)
-    leaving.metadata.deletion_grace_period_seconds = 30
-    kubelet, desk, now = Kubelet(NODE), Desk(), 1000.0
+    terminating.status.container_statuses = [container]
+    terminating.metadata.uid = "u"
+    terminating.metadata.deletion_timestamp = datetime.now(UTC)
+    terminating.metadata.deletion_grace_period_seconds = 30
+    kubelet, context, now = Kubelet(NODE), RecordingContext(), 1000.0
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
-    assert await kubelet.reconcile(leaving, cast(Context, desk)) is not None
+    assert await kubelet.reconcile(terminating, cast(Context, context)) is not None
     now += STOP_SECONDS - early
-    assert await kubelet.reconcile(leaving, cast(Context, desk)) is None
-    assert desk.deleted == ["leaving"]
+    assert await kubelet.reconcile(terminating, cast(Context, context)) is None
+    assert context.deleted == ["terminating"]

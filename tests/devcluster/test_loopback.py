@@ -1,4 +1,4 @@
-"""The way from the cluster's own controllers to its server."""
+"""Requests of the cluster's own controllers to its server, without a network."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -45,13 +45,13 @@ async def test_objects_are_written_read_and_watched_without_a_connection(server:
         await seen.aclose()
 
 
-async def test_nobody_may_more_than_over_the_network(server: Server) -> None:
+async def test_authorization_is_the_same_as_over_the_network(server: Server) -> None:
     async with Client(config(server, "system:authenticated")) as client:
         with pytest.raises(Forbidden, match='User "inner" cannot create resource "configmaps"'):
             await client.create(settings("one"))
 
 
-async def test_ordered_trouble_is_met(server: Server) -> None:
+async def test_injected_faults_apply(server: Server) -> None:
     matched = Match(resource="configmaps", agent="kubewright")
     async with Client(config(server, "system:masters")) as client:
         with server.faults.add(match=matched, fail=503), pytest.raises(ServiceUnavailable):
@@ -65,14 +65,14 @@ async def test_ordered_trouble_is_met(server: Server) -> None:
             await anext(seen)
 
 
-async def test_an_answer_that_takes_too_long_is_not_waited_for(server: Server) -> None:
+async def test_a_slow_response_times_out(server: Server) -> None:
     matched = Match(resource="configmaps")
     async with Client(config(server, "system:masters"), timeout=0.01) as client:
         with server.faults.add(match=matched, delay=60.0), pytest.raises(TimedOut):
             await client.create(settings("one"))
 
 
-async def test_nothing_runs_on_when_the_client_is_closed(server: Server) -> None:
+async def test_closing_the_client_ends_its_streams(server: Server) -> None:
     before = server.statistics().tasks
     async with Client(config(server, "system:masters")) as client:
         seen = client.watch(core_v1.ConfigMap, namespace="default", initial_events=True)
@@ -105,7 +105,7 @@ async def test_a_pipe_waits_for_a_slow_reader_and_keeps_the_order() -> None:
 
 
 @virtual_time
-async def test_nothing_written_to_a_pipe_is_not_its_end() -> None:
+async def test_an_empty_write_does_not_end_a_pipe() -> None:
     pipe = Pipe()
     await pipe.write(b"")
     with pytest.raises(ReadTimeout):
@@ -115,7 +115,7 @@ async def test_nothing_written_to_a_pipe_is_not_its_end() -> None:
 
 
 @virtual_time
-async def test_a_pipe_tells_silence_from_a_break() -> None:
+async def test_a_pipe_distinguishes_a_timeout_from_a_broken_connection() -> None:
     pipe = Pipe()
     with pytest.raises(ReadTimeout):
         await pipe.read(5.0)

@@ -1,4 +1,4 @@
-"""Pods that are deleted go, whatever happens to the kubelet's watches and writes meanwhile."""
+"""Deleted Pods are removed whatever faults the kubelet's watches and writes meet."""
 
 import asyncio
 import random
@@ -14,11 +14,11 @@ from kubewright.testing import Cluster, embedded, virtual_time
 PODS = 6
 STEPS = 25
 ENOUGH = 120.0
-"""Seconds of the cluster's own time after which what was deleted is gone, backoffs included."""
+"""Seconds of virtual time after which deleted Pods are gone, including backoff."""
 
 
-async def trouble(faults: Faults, chance: random.Random) -> None:
-    """Do one thing that a kubelet must survive; its requests and watches are the dev cluster's."""
+async def inject_fault(faults: Faults, chance: random.Random) -> None:
+    """Inject one fault into the kubelet's requests or watches."""
     agent = "kubewright"
     writes = Match(verbs=("patch", "delete"), resource="pods", agent=agent)
     match chance.randrange(5):
@@ -36,7 +36,7 @@ async def trouble(faults: Faults, chance: random.Random) -> None:
 
 
 async def come_or_go(cluster: Cluster, name: str, chance: random.Random) -> None:
-    """Create the Pod, or delete it with or without grace; both may meet ordered trouble, which is then the answer."""
+    """Create the Pod, or delete it with or without a grace period; both may fail with an injected fault."""
     try:
         found = await cluster.client.get(core_v1.Pod, name, cluster.namespace)
         await cluster.client.delete(found, grace_period_seconds=chance.choice((None, 0, 1)))
@@ -47,7 +47,7 @@ async def come_or_go(cluster: Cluster, name: str, chance: random.Random) -> None
 
 
 @pytest.mark.seeds(0, 1, 3, 41)
-def test_what_is_deleted_goes(seed: int) -> None:
+def test_deleted_pods_are_removed(seed: int) -> None:
     @virtual_time
     async def check() -> None:
         chance = random.Random(seed)
@@ -55,7 +55,7 @@ def test_what_is_deleted_goes(seed: int) -> None:
             faults = cluster.faults
             for _ in range(STEPS):
                 await come_or_go(cluster, f"pod-{chance.randrange(PODS)}", chance)
-                await trouble(faults, chance)
+                await inject_fault(faults, chance)
                 await asyncio.sleep(chance.choice((0.0, 0.05, 0.3, 2.0)))
             faults.clear()
             for found in await cluster.client.list(core_v1.Pod, namespace=cluster.namespace):

@@ -1,4 +1,4 @@
-"""What a namespace is given, and its end."""
+"""Default objects and deletion of namespaces."""
 
 import secrets
 from datetime import timedelta
@@ -19,7 +19,7 @@ async def test_a_namespace_is_given_a_service_account_and_the_root_certificate(c
     assert "kubernetes.io/description" in certificate.metadata.annotations
 
 
-async def test_what_is_deleted_or_altered_comes_back(cluster: Cluster) -> None:
+async def test_default_objects_are_restored(cluster: Cluster) -> None:
     await cluster.client.delete(core_v1.ServiceAccount, "default", cluster.namespace)
     await cluster.eventually(core_v1.ServiceAccount, "default")
     made = await cluster.eventually(core_v1.ConfigMap, "kube-root-ca.crt")
@@ -29,7 +29,7 @@ async def test_what_is_deleted_or_altered_comes_back(cluster: Cluster) -> None:
     )
 
 
-async def test_a_deleted_namespace_goes_with_all_that_is_in_it(cluster: Cluster, kubectl: Any) -> None:
+async def test_a_deleted_namespace_is_removed_with_its_content(cluster: Cluster, kubectl: Any) -> None:
     name = f"doomed-{secrets.token_hex(3)}"
     await cluster.client.create(core_v1.Namespace(Meta(name)))
     await cluster.client.create(core_v1.ConfigMap(Meta("note", namespace=name)))
@@ -56,12 +56,12 @@ async def test_a_namespace_waits_for_a_finalizer_inside(cluster: Cluster) -> Non
             for item in found.status.conditions
         ),
     )
-    told = {item.type: item.message for item in found.status.conditions}
-    assert "configmaps. has 1 resource instances" in told["NamespaceContentRemaining"]
+    messages = {item.type: item.message for item in found.status.conditions}
+    assert "configmaps. has 1 resource instances" in messages["NamespaceContentRemaining"]
     await cluster.client.patch(made, {"metadata": {"finalizers": None}})
     await cluster.eventually_gone(core_v1.Namespace, name)
 
 
-def test_what_stays_long_is_looked_at_seldom() -> None:
+def test_the_requeue_delay_grows_with_the_age_of_the_deletion() -> None:
     waits = [requeue_delay(timedelta(seconds=age)).total_seconds() for age in (0, 1, 8, 3600)]
     assert waits == [0.2, 0.25, 2, 15]

@@ -39,7 +39,7 @@ def pod(cpu: str = "", **spec: object) -> core_v1.Pod:
     return made
 
 
-def place(where: core_v1.Node, *others: core_v1.Pod) -> NodeInfo:
+def node_info(where: core_v1.Node, *others: core_v1.Pod) -> NodeInfo:
     allocations = Allocations()
     for number, other in enumerate(others):
         other.metadata.uid = f"other-{number}"
@@ -48,15 +48,15 @@ def place(where: core_v1.Node, *others: core_v1.Pod) -> NodeInfo:
 
 
 def test_a_pod_fits_an_empty_node() -> None:
-    assert unschedulable_reason(pod("500m"), place(node())) == ""
+    assert unschedulable_reason(pod("500m"), node_info(node())) == ""
 
 
-def test_requests_of_neighbours_count() -> None:
-    assert unschedulable_reason(pod("1500m"), place(node(), pod("1"))) == "Insufficient cpu"
-    assert unschedulable_reason(pod(), place(node(), pod(), pod(), pod())) == "Too many pods"
+def test_requests_of_other_pods_on_the_node_count() -> None:
+    assert unschedulable_reason(pod("1500m"), node_info(node(), pod("1"))) == "Insufficient cpu"
+    assert unschedulable_reason(pod(), node_info(node(), pod(), pod(), pod())) == "Too many pods"
 
 
-def test_a_pod_that_ends_makes_room() -> None:
+def test_a_finished_pod_releases_its_resources() -> None:
     allocations, here = Allocations(), node()
     running = pod("2", node_name="n1")
     allocations.observe(seen(None, running))
@@ -77,7 +77,7 @@ def seen(old: core_v1.Pod | None, new: core_v1.Pod | None) -> Change[core_v1.Pod
         st.tuples(st.sampled_from("abc"), st.sampled_from(["n1", "n2", ""]), st.sampled_from(["1", "500m"]))
     )
 )
-def test_the_account_is_what_the_pods_there_sum_up_to(steps: list[tuple[str, str, str]]) -> None:
+def test_allocations_equal_the_sum_of_the_pods_requests(steps: list[tuple[str, str, str]]) -> None:
     allocations, present = Allocations(), dict[str, core_v1.Pod]()
     for uid, where, cpu in steps:
         old = present.pop(uid, None)
@@ -97,7 +97,7 @@ def test_the_account_is_what_the_pods_there_sum_up_to(steps: list[tuple[str, str
         assert account.used.get("cpu", Quantity("0")) == total
 
 
-def test_init_containers_count_by_their_greediest() -> None:
+def test_init_containers_count_by_their_maximum() -> None:
     subject = pod("100m")
     subject.spec.init_containers = [
         core_v1.Container(
@@ -109,20 +109,20 @@ def test_init_containers_count_by_their_greediest() -> None:
     assert requests_of(subject)["cpu"] == Quantity("1")
 
 
-def test_a_cordoned_node_takes_nobody() -> None:
-    assert unschedulable_reason(pod(), place(node(unschedulable=True))) == "node(s) were unschedulable"
+def test_a_cordoned_node_accepts_no_pods() -> None:
+    assert unschedulable_reason(pod(), node_info(node(unschedulable=True))) == "node(s) were unschedulable"
 
 
-def test_a_taint_keeps_pods_out_that_do_not_tolerate_it() -> None:
+def test_a_taint_excludes_pods_that_do_not_tolerate_it() -> None:
     tainted = node(taints=[core_v1.Taint(key="dedicated", value="db", effect="NoSchedule")])
-    assert unschedulable_reason(pod(), place(tainted)) == "node(s) had untolerated taint {dedicated: db}"
+    assert unschedulable_reason(pod(), node_info(tainted)) == "node(s) had untolerated taint {dedicated: db}"
     bearing = pod(tolerations=[core_v1.Toleration(key="dedicated", operator="Exists")])
-    assert unschedulable_reason(bearing, place(tainted)) == ""
+    assert unschedulable_reason(bearing, node_info(tainted)) == ""
 
 
 def test_a_node_selector_must_match() -> None:
-    told = unschedulable_reason(pod(node_selector={"disk": "hdd"}), place(node()))
-    assert told == "node(s) didn't match Pod's node affinity/selector"
+    reason = unschedulable_reason(pod(node_selector={"disk": "hdd"}), node_info(node()))
+    assert reason == "node(s) didn't match Pod's node affinity/selector"
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_an_empty_term_matches_no_node() -> None:
     assert not matches_term(core_v1.NodeSelectorTerm(), node())
 
 
-def test_pods_that_repel_each_other_are_kept_apart() -> None:
+def test_pod_anti_affinity_excludes_a_node() -> None:
     term = core_v1.PodAffinityTerm(
         topology_key="kubernetes.io/hostname",
         label_selector=meta_v1.LabelSelector(match_labels={"app": "p"}),
@@ -160,20 +160,22 @@ def test_pods_that_repel_each_other_are_kept_apart() -> None:
             )
         )
     )
-    assert unschedulable_reason(shy, place(node(), pod())) == "node(s) didn't match pod anti-affinity rules"
-    assert unschedulable_reason(shy, place(node())) == ""
+    assert (
+        unschedulable_reason(shy, node_info(node(), pod())) == "node(s) didn't match pod anti-affinity rules"
+    )
+    assert unschedulable_reason(shy, node_info(node())) == ""
 
 
-def test_a_host_port_is_taken_once() -> None:
+def test_a_host_port_is_used_once_per_node() -> None:
     subject = pod()
     subject.spec.containers[0].ports = [core_v1.ContainerPort(container_port=80, host_port=80)]
     other = pod()
     other.spec.containers[0].ports = subject.spec.containers[0].ports
-    told = unschedulable_reason(subject, place(node(), other))
-    assert told == "node(s) didn't have free ports for the requested pod ports"
+    reason = unschedulable_reason(subject, node_info(node(), other))
+    assert reason == "node(s) didn't have free ports for the requested pod ports"
 
 
-def test_the_explanation_is_the_schedulers() -> None:
+def test_the_message_is_that_of_kube_scheduler() -> None:
     assert fit_error_message(1, {"Insufficient cpu": 1}, unresolvable=0) == (
         "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
         "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
@@ -185,7 +187,7 @@ effects = st.sampled_from(["NoSchedule", "NoExecute", "PreferNoSchedule"])
 
 
 @given(key=st.sampled_from("ab"), value=st.sampled_from("xy"), effect=effects)
-def test_tolerating_everything_tolerates_each_taint(key: str, value: str, effect: str) -> None:
+def test_tolerations_match_taints_by_key_and_value(key: str, value: str, effect: str) -> None:
     taint = core_v1.Taint(key=key, value=value, effect=effect)
     assert tolerates(pod(tolerations=[core_v1.Toleration(operator="Exists")]), taint)
     assert tolerates(pod(tolerations=[core_v1.Toleration(key=key, value=value)]), taint)

@@ -41,17 +41,17 @@ def condition(subject: core_v1.Pod, name: str) -> str:
 
 
 def test_a_pod_runs_and_is_ready_at_once() -> None:
-    stage = advance(pod(), HERE, NOW)
-    assert (stage.status.phase, stage.status.pod_ip, stage.requeue_at) == ("Running", "10.244.0.7", None)
-    assert all(item.ready and item.started for item in stage.status.container_statuses)
-    assert [event.reason for event in stage.events] == ["Pulled", "Created", "Started"]
+    update = advance(pod(), HERE, NOW)
+    assert (update.status.phase, update.status.pod_ip, update.requeue_at) == ("Running", "10.244.0.7", None)
+    assert all(item.ready and item.started for item in update.status.container_statuses)
+    assert [event.reason for event in update.events] == ["Pulled", "Created", "Started"]
 
 
 def test_readiness_waits_for_the_probes_initial_delay() -> None:
     probe = core_v1.Probe(initial_delay_seconds=5)
-    stage = advance(pod(readiness_probe=probe), HERE, NOW)
-    assert not stage.status.container_statuses[0].ready
-    assert stage.requeue_at == NOW + 5 * SECOND
+    update = advance(pod(readiness_probe=probe), HERE, NOW)
+    assert not update.status.container_statuses[0].ready
+    assert update.requeue_at == NOW + 5 * SECOND
     later = lived(lived(pod(readiness_probe=probe), NOW), NOW + 5 * SECOND)
     assert condition(later, "Ready") == "True"
 
@@ -75,19 +75,19 @@ def test_a_readiness_gate_holds_readiness_back_until_its_condition_is_true() -> 
 def test_a_crashing_container_restarts_at_once_and_then_after_growing_pauses() -> None:
     subject, moment, starts = pod(PodScenario.CRASH_LOOP), NOW, [NOW]
     for _ in range(60):
-        stage = advance(subject, HERE, moment)
-        subject = msgspec.structs.replace(subject, status=stage.status)
-        running = stage.status.container_statuses[0].state.running
+        update = advance(subject, HERE, moment)
+        subject = msgspec.structs.replace(subject, status=update.status)
+        running = update.status.container_statuses[0].state.running
         if running is not None and running.started_at != starts[-1]:
             starts.append(running.started_at or moment)
-        assert stage.requeue_at is not None
-        moment = stage.requeue_at
+        assert update.requeue_at is not None
+        moment = update.requeue_at
     pauses = [(later - earlier).total_seconds() - 1 for earlier, later in pairwise(starts)]
     assert pauses[:8] == [0, 10, 20, 40, 80, 160, 300, 300]
     assert subject.status.container_statuses[0].restart_count == len(starts) - 1
 
 
-def test_the_words_of_a_crash_loop_are_the_kubelets() -> None:
+def test_the_messages_of_a_crash_loop_are_the_kubelets() -> None:
     subject = pod(PodScenario.CRASH_LOOP)
     for seconds in range(3):
         subject = lived(subject, NOW + seconds * SECOND)
@@ -124,7 +124,7 @@ def test_a_missing_image_keeps_the_pod_pending() -> None:
     assert waiting.reason == "ImagePullBackOff"
 
 
-def test_a_mended_fate_lets_the_pod_run() -> None:
+def test_a_removed_scenario_lets_the_pod_run() -> None:
     subject = lived(pod(PodScenario.IMAGE_MISSING), NOW)
     subject.metadata.annotations.clear()
     assert lived(subject, NOW).status.phase == "Running"
@@ -139,16 +139,16 @@ def test_a_slow_pull_ends() -> None:
 def test_a_failing_liveness_probe_restarts_the_container() -> None:
     probe = core_v1.Probe(period_seconds=2, failure_threshold=3)
     young = lived(pod(PodScenario.UNHEALTHY, liveness_probe=probe), NOW)
-    stage = advance(young, HERE, NOW + 4 * SECOND)
-    assert stage.status.container_statuses[0].restart_count == 1
-    assert {event.reason for event in stage.events} >= {"Unhealthy", "Killing"}
+    update = advance(young, HERE, NOW + 4 * SECOND)
+    assert update.status.container_statuses[0].restart_count == 1
+    assert {event.reason for event in update.events} >= {"Unhealthy", "Killing"}
 
 
 def test_a_pod_that_ran_too_long_fails() -> None:
     subject = pod()
     subject.spec.active_deadline_seconds = 60
-    stage = advance(subject, HERE, NOW)
-    assert stage.requeue_at == NOW + 60 * SECOND
+    update = advance(subject, HERE, NOW)
+    assert update.requeue_at == NOW + 60 * SECOND
     ended = lived(lived(subject, NOW), NOW + 60 * SECOND)
     assert (ended.status.phase, ended.status.reason) == ("Failed", "DeadlineExceeded")
 
@@ -165,19 +165,19 @@ def test_init_containers_end_and_sidecars_run_along() -> None:
     assert proxy.ready
 
 
-def test_a_stopped_pod_is_not_ready_and_has_ended_well() -> None:
+def test_a_stopped_server_pod_is_not_ready_and_has_succeeded() -> None:
     subject = lived(pod(), NOW)
-    stage = stop(subject, HERE, NOW + SECOND)
-    assert stage.status.phase == "Succeeded"
-    assert [event.message for event in stage.events] == ["Stopping container main"]
-    assert {item.type: item.status for item in stage.status.conditions}["Ready"] == "False"
+    update = stop(subject, HERE, NOW + SECOND)
+    assert update.status.phase == "Succeeded"
+    assert [event.message for event in update.events] == ["Stopping container main"]
+    assert {item.type: item.status for item in update.status.conditions}["Ready"] == "False"
 
 
 @pytest.mark.parametrize("policy", ["OnFailure", "Never"])
-def test_a_task_that_is_stopped_has_not_done_its_work(policy: str) -> None:
-    stage = stop(lived(pod(policy=policy), NOW), HERE, NOW + SECOND)
-    assert stage.status.phase == "Failed"
-    end = stage.status.container_statuses[0].state.terminated
+def test_a_stopped_task_pod_has_failed(policy: str) -> None:
+    update = stop(lived(pod(policy=policy), NOW), HERE, NOW + SECOND)
+    assert update.status.phase == "Failed"
+    end = update.status.container_statuses[0].state.terminated
     assert end is not None
     assert (end.exit_code, end.reason) == (143, "Error")
 
@@ -192,15 +192,15 @@ def test_backoff_grows_to_five_minutes_and_no_further(restarts: int) -> None:
     policy=st.sampled_from(["Always", "OnFailure", "Never"]),
     waits=st.lists(st.floats(0, 400), max_size=20),
 )
-def test_looking_twice_at_one_moment_changes_nothing(
+def test_computing_the_status_twice_changes_nothing(
     scenario: PodScenario, policy: str, waits: list[float]
 ) -> None:
     subject, moment = pod(scenario, policy), NOW
     for wait in waits:
         moment += timedelta(seconds=wait)
         subject = lived(subject, moment)
-        stage = advance(subject, HERE, moment)
-        assert stage.status == subject.status or stage.requeue_at is None or stage.requeue_at <= moment
-        assert stage.requeue_at is None or stage.requeue_at > moment
+        update = advance(subject, HERE, moment)
+        assert update.status == subject.status or update.requeue_at is None or update.requeue_at <= moment
+        assert update.requeue_at is None or update.requeue_at > moment
         if subject.status.phase in ("Succeeded", "Failed"):
             assert policy != "Always"

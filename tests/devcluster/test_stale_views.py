@@ -1,4 +1,4 @@
-"""What the dev cluster's controllers delete while their view of the cluster is out of date."""
+"""The controllers delete nothing wrong while their cache is out of date."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from kubewright.devserver import Match
 from kubewright.testing import Cluster, embedded, virtual_time
 
 ENOUGH = 120.0
-"""Seconds of the cluster's own time after which every controller has done what it will do, backoffs included."""
+"""Seconds of virtual time after which every controller has finished, including backoff."""
 
 
 def view_of(resource: str) -> Match:
@@ -134,7 +134,7 @@ async def test_a_claim_stays_while_a_pod_that_is_too_new_for_the_cache_uses_it()
 
 @virtual_time
 async def test_pods_stay_on_a_node_that_was_registered_again() -> None:
-    """The controller saw the node's deletion, and not yet that it is back when the quarantine ends."""
+    """The controller saw the node's deletion, but not that it was registered again before the quarantine ends."""
     async with embedded() as cluster:
         await cluster.client.create(core_v1.Node(Meta("late")))
         placed = pod("placed")

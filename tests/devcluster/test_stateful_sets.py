@@ -1,8 +1,8 @@
-"""StatefulSets, on either control plane."""
+"""StatefulSets, on the embedded and on the real control plane."""
 
 from typing import Any
 
-from devcluster_workloads import pods_of, selector, template, until, until_told
+from devcluster_workloads import pods_of, selector, template, until, wait_for_events
 
 from kubewright.api import Meta, Quantity
 from kubewright.api.builtin import apps_v1, core_v1
@@ -28,7 +28,7 @@ def is_whole(found: apps_v1.StatefulSet) -> bool:
     )
 
 
-async def test_pods_come_in_order_with_names_that_last(cluster: Cluster) -> None:
+async def test_pods_are_created_in_order_with_stable_names(cluster: Cluster) -> None:
     await cluster.create(stateful_set("db", 3))
     done = await cluster.eventually(apps_v1.StatefulSet, "db", is_whole)
     pods = await pods_of(cluster, "db")
@@ -43,12 +43,12 @@ async def test_pods_come_in_order_with_names_that_last(cluster: Cluster) -> None
     assert done.status.collision_count == 0
     revisions = await cluster.client.list(apps_v1.ControllerRevision, namespace=cluster.namespace)
     assert [(item.metadata.name, item.revision) for item in revisions] == [(done.status.current_revision, 1)]
-    await until_told(
+    await wait_for_events(
         cluster, ("StatefulSet", "SuccessfulCreate", "Create Pod db-0 in StatefulSet db successful")
     )
 
 
-async def test_a_pod_that_is_not_ready_holds_up_the_next(cluster: Cluster) -> None:
+async def test_a_pod_that_is_not_ready_blocks_the_next(cluster: Cluster) -> None:
     held = stateful_set("db", 2)
     held.spec.template.metadata.annotations[SCENARIO_ANNOTATION] = PodScenario.NEVER_READY
     await cluster.create(held)
@@ -94,7 +94,7 @@ async def test_an_update_goes_from_the_last_to_the_first_and_can_be_undone(
     assert again.status.update_revision == before.status.update_revision
 
 
-async def test_a_partition_keeps_the_lower_ones(cluster: Cluster) -> None:
+async def test_a_partition_keeps_lower_ordinals_on_the_old_revision(cluster: Cluster) -> None:
     made = await cluster.create(stateful_set("db", 2))
     before = await cluster.eventually(apps_v1.StatefulSet, "db", is_whole)
 
@@ -119,7 +119,7 @@ async def test_a_partition_keeps_the_lower_ones(cluster: Cluster) -> None:
     assert (await cluster.get(core_v1.Pod, "db-0")).spec.containers[0].image == "nginx:1.25"
 
 
-async def test_scaling_down_takes_the_last_first(cluster: Cluster) -> None:
+async def test_scaling_down_deletes_the_highest_ordinal_first(cluster: Cluster) -> None:
     made = await cluster.create(stateful_set("db", 3))
     await cluster.eventually(apps_v1.StatefulSet, "db", is_whole)
     await cluster.client.patch(made, {"spec": {"replicas": 1}})
@@ -130,9 +130,9 @@ async def test_scaling_down_takes_the_last_first(cluster: Cluster) -> None:
     await cluster.settled(core_v1.Pod, apps_v1.StatefulSet)
 
 
-async def test_each_pod_has_claims_of_its_own(cluster: Cluster) -> None:
-    wanted = stateful_set("db", 1)
-    wanted.spec.volume_claim_templates = [
+async def test_each_pod_has_its_own_claims(cluster: Cluster) -> None:
+    desired = stateful_set("db", 1)
+    desired.spec.volume_claim_templates = [
         core_v1.PersistentVolumeClaim(
             Meta("data"),
             spec=core_v1.PersistentVolumeClaimSpec(
@@ -141,7 +141,7 @@ async def test_each_pod_has_claims_of_its_own(cluster: Cluster) -> None:
             ),
         )
     ]
-    await cluster.create(wanted)
+    await cluster.create(desired)
     claim = await cluster.eventually(core_v1.PersistentVolumeClaim, "data-db-0")
     assert claim.metadata.labels == {"app": "db"}
     pod = await cluster.eventually(core_v1.Pod, "db-0")
@@ -150,7 +150,7 @@ async def test_each_pod_has_claims_of_its_own(cluster: Cluster) -> None:
     assert volume.persistent_volume_claim.claim_name == "data-db-0"
 
 
-async def test_claims_go_with_the_set_or_with_pods_that_are_scaled_away(cluster: Cluster) -> None:
+async def test_claims_are_deleted_according_to_the_retention_policy(cluster: Cluster) -> None:
     storage = core_v1.VolumeResourceRequirements(requests={"storage": Quantity("1Mi")})
     made = stateful_set("db", 2)
     made.spec.pod_management_policy = "Parallel"

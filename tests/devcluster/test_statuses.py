@@ -1,4 +1,4 @@
-"""Statuses are written whole where they changed, and what others tell in them stays: on both clusters."""
+"""Statuses are replaced if they changed, and conditions of other writers are kept."""
 
 from typing import cast
 
@@ -14,12 +14,12 @@ GATE = "example.com/gate"
 ADDED = [{"op": "add", "path": "/status/conditions/-", "value": {"type": GATE, "status": "True"}}]
 
 
-async def test_conditions_that_others_add_to_a_deployment_and_its_set_stay(cluster: Cluster) -> None:
-    made = await cluster.create(deployment("told", 1))
-    await cluster.eventually(apps_v1.Deployment, "told", is_rolled_out)
-    (owned,) = await sets_of(cluster, "told")
+async def test_conditions_of_other_writers_are_kept(cluster: Cluster) -> None:
+    made = await cluster.create(deployment("reported", 1))
+    await cluster.eventually(apps_v1.Deployment, "reported", is_rolled_out)
+    (owned,) = await sets_of(cluster, "reported")
     await cluster.client.patch(made, ADDED, type="json", subresource="status")
-    # A set has no conditions as long as all is well with it.
+    # A healthy ReplicaSet has no conditions.
     noted = {"status": {"conditions": [{"type": GATE, "status": "True"}]}}
     await cluster.client.patch(owned, noted, type="strategic", subresource="status")
 
@@ -27,14 +27,14 @@ async def test_conditions_that_others_add_to_a_deployment_and_its_set_stay(clust
         found.spec.replicas = 2
 
     await cluster.client.update(made, grow)
-    grown = await cluster.eventually(apps_v1.Deployment, "told", is_rolled_out)
+    grown = await cluster.eventually(apps_v1.Deployment, "reported", is_rolled_out)
     assert is_true(grown.status.conditions, GATE)
-    (owned,) = await sets_of(cluster, "told")
+    (owned,) = await sets_of(cluster, "reported")
     assert owned.status.available_replicas == 2
     assert is_true(owned.status.conditions, GATE)
 
 
-async def test_a_pod_is_ready_when_its_gate_is_open_and_the_gate_stays_so(cluster: Cluster) -> None:
+async def test_a_pod_is_ready_when_its_readiness_gate_is_true(cluster: Cluster) -> None:
     made = await cluster.create(pod("gate", readiness_gates=[core_v1.PodReadinessGate(condition_type=GATE)]))
     await cluster.eventually(
         core_v1.Pod, "gate", lambda found: is_true(found.status.conditions, "ContainersReady")
@@ -48,7 +48,7 @@ async def test_a_pod_is_ready_when_its_gate_is_open_and_the_gate_stays_so(cluste
 
 
 class Desk:
-    """Shows the reporter what its write leads to, as the cache does before the write has returned."""
+    """Passes the event of a write to the status writer before the write returns, as the cache may do."""
 
     def __init__(self, reporter: StatusWriter) -> None:
         self._status_writer = reporter
@@ -72,14 +72,14 @@ def _pod(image: str = "i", *, version: str = "7", phase: str = "Pending") -> cor
     return made
 
 
-async def test_a_report_is_no_news_to_who_writes_it_and_anything_else_is() -> None:
+async def test_only_the_event_of_the_own_status_update_is_skipped() -> None:
     reporter = StatusWriter()
     desk = Desk(reporter)
     assert await reporter.write(_pod(), core_v1.PodStatus(phase="Running"), cast(Context, desk))
     assert desk.news == [False, True]
 
 
-async def test_what_has_changed_meanwhile_is_left_alone() -> None:
+async def test_an_object_that_changed_meanwhile_is_not_written() -> None:
     reporter = StatusWriter()
     stale = _pod(version="6")
     assert not await reporter.write(stale, core_v1.PodStatus(phase="Running"), cast(Context, Desk(reporter)))

@@ -1,4 +1,4 @@
-"""What a cluster says whose Pods only pretend to run."""
+"""Logs, exec, attach and port-forward of simulated Pods."""
 
 import asyncio
 from pathlib import Path
@@ -19,7 +19,7 @@ from kubewright.testing import Cluster
         ("port-forward", ["port-forward", "pod/empty", ":80"]),
     ],
 )
-async def test_one_sentence_says_what_is_missing(
+async def test_the_error_says_how_to_run_pods_as_processes(
     cluster: Cluster, kubectl_path: Path, what: str, arguments: list[str]
 ) -> None:
     if cluster.server != "embedded":

@@ -1,8 +1,8 @@
-"""Claims and volumes, on either control plane; the provisioner is ours on both."""
+"""Claims and volumes, on the embedded and on the real control plane; the provisioner is ours on both."""
 
 import secrets
 
-from devcluster_workloads import pod, until, until_told
+from devcluster_workloads import pod, until, wait_for_events
 
 from kubewright.api import Meta, Quantity
 from kubewright.api.builtin import core_v1
@@ -31,7 +31,7 @@ def is_bound(found: core_v1.PersistentVolumeClaim) -> bool:
     return found.status.phase == "Bound"
 
 
-async def test_a_claim_waits_for_its_first_pod_and_is_then_given_a_volume(cluster: Cluster) -> None:
+async def test_a_claim_waits_for_its_first_consumer_and_then_gets_a_volume(cluster: Cluster) -> None:
     await cluster.create(claim("data"))
     await cluster.eventually(
         core_v1.PersistentVolumeClaim, "data", lambda item: item.spec.storage_class_name == "standard"
@@ -51,7 +51,7 @@ async def test_a_claim_waits_for_its_first_pod_and_is_then_given_a_volume(cluste
     await cluster.eventually(core_v1.Pod, "app", lambda item: item.status.phase == "Running")
 
 
-async def test_a_claim_in_use_stays_until_its_pod_is_gone_and_takes_its_volume_along(
+async def test_a_claim_in_use_is_protected_and_its_volume_is_deleted_with_it(
     cluster: Cluster,
 ) -> None:
     made = await cluster.create(claim("data"))
@@ -68,7 +68,7 @@ async def test_a_claim_in_use_stays_until_its_pod_is_gone_and_takes_its_volume_a
     await cluster.eventually_gone(core_v1.PersistentVolume, found.spec.volume_name)
 
 
-async def test_a_volume_made_by_hand_is_found_by_its_class(cluster: Cluster) -> None:
+async def test_a_manually_created_volume_is_bound_by_its_class(cluster: Cluster) -> None:
     name = f"disk-{secrets.token_hex(4)}"
     volume = core_v1.PersistentVolume(
         Meta(name),
@@ -93,10 +93,10 @@ async def test_a_volume_made_by_hand_is_found_by_its_class(cluster: Cluster) -> 
     await cluster.eventually_gone(core_v1.PersistentVolume, name)
 
 
-async def test_a_claim_whose_class_or_volume_is_missing_says_so(cluster: Cluster) -> None:
+async def test_reports_a_missing_class_or_volume_of_a_claim(cluster: Cluster) -> None:
     await cluster.create(claim("classless", ""))
     await cluster.create(claim("lost", "no-such-class"))
-    await until_told(
+    await wait_for_events(
         cluster,
         ("PersistentVolumeClaim", "FailedBinding", "no storage class is set"),
         (

@@ -1,4 +1,4 @@
-"""A cluster whose Pods are processes, started as users start it, for all tests here."""
+"""A cluster with process Pods, started with `kubewright dev`, for all tests here."""
 
 import subprocess
 import sys
@@ -33,6 +33,6 @@ def process_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Generator[Pa
 
 @pytest_asyncio.fixture
 async def cluster(process_kubeconfig: Path) -> AsyncGenerator[Cluster, None]:
-    """Give a test a namespace on the cluster of processes."""
+    """Provide a namespace on the cluster with process Pods."""
     async with isolated("embedded", process_kubeconfig) as made:
         yield made

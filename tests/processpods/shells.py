@@ -7,7 +7,7 @@ from kubewright.api.builtin import core_v1
 
 
 def shell(name: str, script: str, **fields: Any) -> core_v1.Pod:
-    """Make a Pod that runs a script."""
+    """Build a Pod that runs a script."""
     container = core_v1.Container(name="main", image="example/shell:1", command=["sh", "-c", script])
     spec = core_v1.PodSpec(containers=[container])
     for key, value in fields.items():

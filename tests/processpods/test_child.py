@@ -1,4 +1,4 @@
-"""Processes that print without an end."""
+"""Processes that print endlessly."""
 
 import asyncio
 import sys
@@ -12,7 +12,7 @@ from kubewright.processpods.streaming.requests import OutputStream
 CHATTER = "import os\ndata = b'x' * 65536\nwhile True: os.write(1, data)"
 
 
-async def test_a_process_that_never_stops_printing_leaves_others_their_time(tmp_path: Path) -> None:
+async def test_a_process_that_prints_endlessly_does_not_block_others(tmp_path: Path) -> None:
     reaper = await asyncio.to_thread(Reaper.start)
     output, pieces = Output(), 0
 

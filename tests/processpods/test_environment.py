@@ -1,4 +1,4 @@
-"""Which command stands for a container."""
+"""Commands and variables of containers."""
 
 import sys
 from pathlib import Path
@@ -16,13 +16,13 @@ def container(image: str = "registry.example:5000/a/shell:1", **fields: object) 
     return made
 
 
-def test_a_container_runs_here_if_its_command_is_here() -> None:
+def test_a_container_runs_here_if_its_command_exists() -> None:
     assert runs_here(container(command=[sys.executable]), {})
     assert not runs_here(container(command=["no-such-program"]), {})
     assert not runs_here(container(), {})
 
 
-def test_an_image_may_stand_for_a_command_by_its_name_with_or_without_tag() -> None:
+def test_a_command_can_be_given_for_an_image_with_or_without_tag() -> None:
     item = container(command=["/app"], args=["--name=$(NAME)"])
     for image in ("registry.example:5000/a/shell:1", "registry.example:5000/a/shell"):
         assert command_of(item, {image: ["python", "app.py"]}, {"NAME": "joe"}) == [
@@ -33,11 +33,11 @@ def test_an_image_may_stand_for_a_command_by_its_name_with_or_without_tag() -> N
     assert command_of(item, {}, {}) == ["/app", "--name=$(NAME)"]
 
 
-def test_references_are_put_in_and_unknown_ones_stay() -> None:
+def test_references_are_expanded_and_unknown_ones_stay() -> None:
     assert expanded("$(A) $$(A) $(B) $$ $A", {"A": "1"}) == "1 $(A) $(B) $ $A"
 
 
-def test_a_folder_is_this_machines_or_lies_under_the_mounts(tmp_path: Path) -> None:
+def test_the_working_directory_exists_here_or_below_the_mounts(tmp_path: Path) -> None:
     here = tmp_path / "here"
     here.mkdir()
     assert folder_of(container(working_dir=str(here)), tmp_path) == here
@@ -46,7 +46,7 @@ def test_a_folder_is_this_machines_or_lies_under_the_mounts(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("text", "expected"),
     [
         (":8081", "127.130.0.1:8081"),
         ("--metrics-bind-address=:8443", "--metrics-bind-address=127.130.0.1:8443"),
@@ -63,5 +63,5 @@ def test_a_folder_is_this_machines_or_lies_under_the_mounts(tmp_path: Path) -> N
         (":name", ":name"),
     ],
 )
-def test_all_addresses_are_the_pods_own_in_a_pod(said: str, meant: str) -> None:
-    assert at_own_address(said, "127.130.0.1") == meant
+def test_an_all_interfaces_address_becomes_the_pods_address(text: str, expected: str) -> None:
+    assert at_own_address(text, "127.130.0.1") == expected

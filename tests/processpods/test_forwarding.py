@@ -1,4 +1,4 @@
-"""`kubectl port-forward` to Pods that are processes of this machine."""
+"""`kubectl port-forward` to process Pods."""
 
 import asyncio
 import contextlib
@@ -42,17 +42,17 @@ async def test_ports_are_forwarded(cluster: Cluster, kubectl_path: Path) -> None
     assert all(answer.result() == large + b"end" for answer in answers)
 
 
-async def test_a_port_where_nobody_listens_is_told(cluster: Cluster, kubectl_path: Path) -> None:
+async def test_reports_a_port_without_a_listener(cluster: Cluster, kubectl_path: Path) -> None:
     await cluster.create(shell("deaf", "exec sleep 1000"))
     await cluster.eventually(core_v1.Pod, "deaf", is_running)
     async with forwarding(cluster, kubectl_path, "deaf", 18086) as (port, kubectl):
         assert await asked(port, b"hello") == b""
         assert kubectl.stdout is not None
-        told = (await asyncio.wait_for(kubectl.stdout.read(), 60)).decode()
-    assert "error forwarding port 18086 to pod deaf" in told
+        output = (await asyncio.wait_for(kubectl.stdout.read(), 60)).decode()
+    assert "error forwarding port 18086 to pod deaf" in output
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells who listens")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 async def test_a_port_of_another_program_is_not_the_pods(cluster: Cluster, kubectl_path: Path) -> None:
     await cluster.create(shell("lone", "exec sleep 1000"))
     await cluster.eventually(core_v1.Pod, "lone", is_running)
@@ -61,15 +61,15 @@ async def test_a_port_of_another_program_is_not_the_pods(cluster: Cluster, kubec
         async with forwarding(cluster, kubectl_path, "lone", number) as (port, kubectl):
             assert await asked(port, b"hello") == b""
             assert kubectl.stdout is not None
-            told = (await asyncio.wait_for(kubectl.stdout.read(), 60)).decode()
-    assert f"no process of the Pod listens on port {number}" in told
+            output = (await asyncio.wait_for(kubectl.stdout.read(), 60)).decode()
+    assert f"no process of the Pod listens on port {number}" in output
 
 
 @contextlib.asynccontextmanager
 async def forwarding(
     cluster: Cluster, kubectl_path: Path, pod: str, port: int
 ) -> AsyncGenerator[tuple[int, asyncio.subprocess.Process], None]:
-    """Run `kubectl port-forward` from a free port; gives that and the process."""
+    """Run `kubectl port-forward` from a free port; yield the port and the process."""
     process = await asyncio.create_subprocess_exec(
         kubectl_path,
         f"--kubeconfig={cluster.kubeconfig}",
@@ -90,7 +90,7 @@ async def forwarding(
 
 
 async def asked(port: int, data: bytes) -> bytes:
-    """Send something to a port and give all that comes back."""
+    """Send data to a port and return the response."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         async with asyncio.TaskGroup() as group:

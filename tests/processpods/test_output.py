@@ -1,4 +1,4 @@
-"""What processes print, as logs show it."""
+"""Output of processes as logs show it."""
 
 import asyncio
 import contextlib
@@ -28,13 +28,13 @@ def made(*pieces: bytes) -> Output:
 
 
 @given(st.lists(st.binary(max_size=50), max_size=20))
-def test_nothing_is_lost_however_it_comes(pieces: list[bytes]) -> None:
+def test_no_output_is_lost_in_any_chunks(pieces: list[bytes]) -> None:
     output = made(*pieces)
     output.end()
     assert asyncio.run(read(output)) == b"".join(pieces)
 
 
-async def test_a_line_is_shown_when_it_is_whole() -> None:
+async def test_a_line_is_shown_when_it_is_complete() -> None:
     output = Output()
     await output.feed("stdout", b"one\ntw")
     assert await read(output) == b"one\n"
@@ -58,7 +58,7 @@ async def test_streams_and_times_can_be_chosen() -> None:
     assert before <= datetime.fromisoformat(stamp[:26].decode() + "+00:00") <= datetime.now(UTC)
 
 
-async def test_who_follows_sees_what_comes_until_the_end() -> None:
+async def test_following_yields_new_lines_until_the_end() -> None:
     output = Output()
     await output.feed("stdout", b"old\nnews\n")
 
@@ -74,7 +74,7 @@ async def test_who_follows_sees_what_comes_until_the_end() -> None:
     assert following.result() == b"news\n0\n1\n2\n"
 
 
-async def test_only_the_last_of_much_is_kept() -> None:
+async def test_only_the_newest_output_is_kept() -> None:
     output = Output(kept=100)
     for number in range(1000):
         await output.feed("stdout", b"line %d\n" % number)
@@ -84,7 +84,7 @@ async def test_only_the_last_of_much_is_kept() -> None:
     assert output.last(1, 100) == "line 999\n"
 
 
-async def test_who_listens_but_does_not_read_misses_the_oldest() -> None:
+async def test_a_slow_listener_misses_the_oldest_output() -> None:
     output = Output(kept=1000)
     async with contextlib.aclosing(output.listen()) as heard:
         first = asyncio.ensure_future(anext(heard))
@@ -98,7 +98,7 @@ async def test_who_listens_but_does_not_read_misses_the_oldest() -> None:
     assert rest == list(range(90, 100))
 
 
-async def test_lines_of_nothing_are_not_kept_for_ever() -> None:
+async def test_empty_lines_are_limited_too() -> None:
     output = Output()
     await output.feed("stdout", b"\n" * (KEPT_LINES + 1000))
     assert await read(output) == b"\n" * KEPT_LINES

@@ -1,4 +1,4 @@
-"""When a Pod's files are made anew."""
+"""Renewal of a Pod's files and tokens."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,14 +28,12 @@ def _spec(*lives: int | None) -> core_v1.PodSpec:
     ("lives", "minutes"),
     [((), 40), ((None,), 40), ((3607,), 40), ((86400,), 40), ((600,), 6), ((3600, 900), 10)],
 )
-def test_tokens_are_made_anew_before_the_first_of_them_expires(
-    lives: tuple[int | None, ...], minutes: int
-) -> None:
+def test_tokens_are_renewed_before_the_first_expires(lives: tuple[int | None, ...], minutes: int) -> None:
     assert token_refresh_rounds(_spec(*lives)) * REFRESH_SECONDS == minutes * 60
 
 
 class Cluster:
-    """Has no ConfigMap any more, and gives tokens."""
+    """A client without the ConfigMap that issues tokens."""
 
     async def get(self, *_: Any) -> Any:
         raise NotFound(Status(code=404))
@@ -44,7 +42,7 @@ class Cluster:
         return SimpleNamespace(token="fresh")
 
 
-async def test_a_token_is_made_anew_whatever_else_is_missing(tmp_path: Path) -> None:
+async def test_a_token_is_renewed_even_if_another_volume_fails(tmp_path: Path) -> None:
     spec = _spec(600)
     gone = core_v1.Volume(name="gone", config_map=core_v1.ConfigMapVolumeSource(name="gone"))
     spec.volumes = [gone, *spec.volumes]

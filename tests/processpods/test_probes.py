@@ -1,4 +1,4 @@
-"""Probes of servers that do not answer as they should."""
+"""Probes of servers with invalid responses."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -18,7 +18,7 @@ async def nothing(_: Sequence[str]) -> tuple[int, str]:
 
 @asynccontextmanager
 async def answering(answer: bytes) -> AsyncGenerator[int, None]:
-    """Serve one answer to whoever asks."""
+    """Serve one response to any client."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -30,7 +30,7 @@ async def answering(answer: bytes) -> AsyncGenerator[int, None]:
 
 
 @pytest.mark.parametrize("answer", [b"", b"hello\r\n", b"x" * 200_000, b"HTTP/1.1 OK\r\n"])
-async def test_what_is_no_http_fails_the_probe(answer: bytes) -> None:
+async def test_a_response_that_is_not_http_fails_the_probe(answer: bytes) -> None:
     async with answering(answer) as port:
         what = core_v1.Probe(http_get=core_v1.HTTPGetAction(path="/", port=port), timeout_seconds=60)
         with pytest.raises(ProbeError):
@@ -38,7 +38,7 @@ async def test_what_is_no_http_fails_the_probe(answer: bytes) -> None:
 
 
 @pytest.mark.parametrize("host", ["a..b", "x" * 64, "no\0name"])
-async def test_a_host_that_cannot_be_a_name_fails_the_probe(host: str) -> None:
+async def test_an_invalid_host_name_fails_the_probe(host: str) -> None:
     http = core_v1.Probe(http_get=core_v1.HTTPGetAction(path="/", host=host, port=80), timeout_seconds=60)
     tcp = core_v1.Probe(tcp_socket=core_v1.TCPSocketAction(host=host, port=80), timeout_seconds=60)
     for what in (http, tcp):

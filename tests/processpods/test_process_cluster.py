@@ -1,4 +1,4 @@
-"""A cluster of processes from its start to its end, however it ends."""
+"""A cluster with process Pods from start to end, including crashes."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ def shell(name: str, script: str) -> core_v1.Pod:
 
 
 async def started_status(client: Client, pod: core_v1.Pod, restarts: int = 0) -> core_v1.Pod:
-    """Create a Pod unless it is there, and wait until it runs."""
+    """Create a Pod unless it exists, and wait until it runs."""
     async with asyncio.timeout(60):
         await client.apply(pod, field_manager="test", force=True)
         while True:
@@ -49,7 +49,7 @@ async def started_status(client: Client, pod: core_v1.Pod, restarts: int = 0) ->
 
 
 async def printed(client: Client, name: str) -> str:
-    """Read the first line that a Pod prints."""
+    """Return the first line that a Pod prints."""
     async with aclosing(client.pod_logs(name, "default", follow=True)) as pieces:
         async for piece in pieces:
             if b"\n" in piece:
@@ -57,7 +57,7 @@ async def printed(client: Client, name: str) -> str:
     return ""
 
 
-async def test_nothing_is_left_when_the_cluster_ends() -> None:
+async def test_no_process_is_left_when_the_cluster_ends() -> None:
     async with DevCluster(pod_runner=ProcessPods({})) as cluster, Client(cluster.config) as client:
         await started_status(client, shell("one", "sleep 1002 & echo $$$$ $!; wait"))
         processes = [int(word) for word in (await printed(client, "one")).split()]
@@ -67,7 +67,7 @@ async def test_nothing_is_left_when_the_cluster_ends() -> None:
 
 @contextmanager
 def running(kubeconfig: Path, *arguments: str) -> "Generator[subprocess.Popen[str], None, None]":
-    """Run the command until the context is left, whatever happens there."""
+    """Run the command until the context exits."""
     command = [*COMMAND, f"--kubeconfig={kubeconfig}", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -79,13 +79,13 @@ def running(kubeconfig: Path, *arguments: str) -> "Generator[subprocess.Popen[st
             process.terminate()
 
 
-# Where /proc tells of it, also who made a session of its own is found.
+# With /proc, processes in their own session are found too.
 LEAVING = "trap '' TERM; sleep 1003 & first=$!; SETSID sleep 1005 & echo $$$$ $first $!; wait".replace(
     "SETSID", "setsid" if sys.platform == "linux" else ""
 )
 
 
-def test_nothing_is_left_when_the_cluster_is_killed(tmp_path: Path) -> None:
+def test_no_process_is_left_when_the_cluster_is_killed(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
 
     async def fill(config: ClusterConfig) -> list[int]:
@@ -104,7 +104,7 @@ def test_nothing_is_left_when_the_cluster_is_killed(tmp_path: Path) -> None:
         asyncio.run(gone(processes))
 
 
-def test_pods_start_again_with_a_cluster_that_is_kept(tmp_path: Path) -> None:
+def test_pods_restart_with_a_persistent_cluster(tmp_path: Path) -> None:
     kubeconfig, data = tmp_path / "kubeconfig", f"--data={tmp_path / 'cluster.db'}"
 
     async def look(config: ClusterConfig, restarts: int) -> core_v1.Pod:

@@ -1,4 +1,4 @@
-"""Pods that are processes of this machine, driven by kubectl."""
+"""Process Pods, driven by kubectl."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ from .shells import is_running, shell
 
 Kubectl = Callable[..., Awaitable[str]]
 
-# The size comes after the start, by a message of its own.
+# The terminal size arrives after the start, in its own message.
 SHOW_SIZE = 'tty; while [ "$(stty size)" = "0 0" ]; do sleep 0.05; done; stty size; exit 4'
 TRAP = "trap 'echo goodbye; exit 3' TERM; echo ready; while :; do sleep 0.05; done"
 
@@ -34,7 +34,7 @@ def state_of(pod: core_v1.Pod) -> core_v1.ContainerState:
 
 
 async def printed(cluster: Cluster, name: str, text: str) -> str:
-    """Wait until a Pod has printed something; gives all that came with it."""
+    """Wait until a Pod has printed a text; return the log."""
     await cluster.eventually(core_v1.Pod, name, has_begun)
     found = ""
     pieces = cluster.client.pod_logs(name, cluster.namespace, container="main", follow=True)
@@ -47,7 +47,7 @@ async def printed(cluster: Cluster, name: str, text: str) -> str:
 
 
 async def run(cluster: Cluster, kubectl_path: Path, *arguments: str, given: str = "") -> tuple[int, str]:
-    """Run kubectl to its end, whatever that is."""
+    """Run kubectl and return its exit code and output."""
     process = await asyncio.create_subprocess_exec(
         kubectl_path,
         f"--kubeconfig={cluster.kubeconfig}",
@@ -116,7 +116,7 @@ async def test_a_pod_waits_for_what_it_refers_to(cluster: Cluster) -> None:
     assert found.status.phase == "Pending"
 
 
-async def test_a_pod_that_no_machine_could_start_does_no_harm(cluster: Cluster) -> None:
+async def test_a_pod_that_cannot_start_does_not_affect_others(cluster: Cluster) -> None:
     await cluster.create(shell("nowhere", "true", working_dir="/no\0where"))
     await cluster.eventually(
         core_v1.Pod,
@@ -135,7 +135,7 @@ async def test_a_pod_acts_as_its_service_account(
     assert await printed(cluster, "worker", "\n") == expected
 
 
-async def test_a_token_is_worth_nothing_without_its_pod(cluster: Cluster, kubectl: Kubectl) -> None:
+async def test_a_token_is_invalid_after_its_pod_is_deleted(cluster: Cluster, kubectl: Kubectl) -> None:
     where = "$CONTAINER_SANDBOX_MOUNT_POINT/var/run/secrets/kubernetes.io/serviceaccount/token"
     await cluster.create(shell("bearer", f"cat {where}; echo; exec sleep 1000"))
     token = (await printed(cluster, "bearer", "\n")).strip()
@@ -146,7 +146,7 @@ async def test_a_token_is_worth_nothing_without_its_pod(cluster: Cluster, kubect
     assert "authenticated" not in (await cluster.client.create(review))["status"]
 
 
-async def test_logs_can_be_followed_cut_and_dated(
+async def test_logs_support_follow_tail_and_timestamps(
     cluster: Cluster, kubectl: Kubectl, kubectl_path: Path
 ) -> None:
     script = "echo one; echo two; echo three; " + TRAP
@@ -203,7 +203,7 @@ async def test_pods_that_end_succeed_or_fail(cluster: Cluster) -> None:
     assert (end.exit_code, end.reason, end.message) == (2, "Error", "why\n")
 
 
-async def test_a_container_leaves_a_message_about_its_end(cluster: Cluster) -> None:
+async def test_a_termination_message_is_reported(cluster: Cluster) -> None:
     script = "echo the disk is full > $CONTAINER_SANDBOX_MOUNT_POINT/tmp/why; exit 3"
     await cluster.create(shell("dying", script, restart_policy="Never", termination_message_path="/tmp/why"))
     dead = await cluster.eventually(core_v1.Pod, "dying", lambda pod: pod.status.phase == "Failed")
@@ -212,7 +212,7 @@ async def test_a_container_leaves_a_message_about_its_end(cluster: Cluster) -> N
     assert (end.exit_code, end.message) == (3, "the disk is full\n")
 
 
-async def test_init_containers_run_first_and_hand_over(cluster: Cluster, kubectl: Kubectl) -> None:
+async def test_init_containers_run_first_and_share_volumes(cluster: Cluster, kubectl: Kubectl) -> None:
     pod = shell("second", "cat $CONTAINER_SANDBOX_MOUNT_POINT/work/event; sleep 1000")
     mount = core_v1.VolumeMount(name="work", mount_path="/work")
     pod.spec.volumes = [core_v1.Volume(name="work", empty_dir=core_v1.EmptyDirVolumeSource())]
@@ -229,7 +229,9 @@ async def test_init_containers_run_first_and_hand_over(cluster: Cluster, kubectl
     assert await printed(cluster, "second", "first") == "from the first\n"
 
 
-async def test_a_stubborn_pod_is_killed_when_its_grace_is_over(cluster: Cluster, kubectl: Kubectl) -> None:
+async def test_a_pod_that_ignores_sigterm_is_killed_after_the_grace_period(
+    cluster: Cluster, kubectl: Kubectl
+) -> None:
     script = "trap '' TERM; sleep 1001 & echo $$$$ $!; wait; while :; do sleep 1; done"
     await cluster.create(shell("stubborn", script, termination_grace_period_seconds=1))
     processes = [int(word) for word in (await printed(cluster, "stubborn", "\n")).split()]
@@ -238,11 +240,11 @@ async def test_a_stubborn_pod_is_killed_when_its_grace_is_over(cluster: Cluster,
     assert not any(is_alive(number) for number in processes)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells whose process has left its group")
-async def test_a_process_that_has_left_its_group_ends_with_the_container(
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+async def test_a_process_that_left_its_group_ends_with_the_container(
     cluster: Cluster, kubectl: Kubectl
 ) -> None:
-    # Whatever it calls itself.
+    # The container tries to override its own mark.
     called = [core_v1.EnvVar(name="KUBEWRIGHT_CONTAINER", value="nobody")]
     script = "setsid sh -c 'echo $$$$; exec sleep 1002' & exec sleep 1000"
     await cluster.create(shell("leaver", script, env=called))
@@ -252,7 +254,7 @@ async def test_a_process_that_has_left_its_group_ends_with_the_container(
     assert not is_alive(number)
 
 
-async def test_a_pod_deleted_by_force_leaves_nothing(cluster: Cluster, kubectl: Kubectl) -> None:
+async def test_a_force_deleted_pod_leaves_no_process(cluster: Cluster, kubectl: Kubectl) -> None:
     await cluster.create(shell("forced", "trap '' TERM; echo $$$$; while :; do sleep 0.1; done"))
     number = int(await printed(cluster, "forced", "\n"))
     await kubectl("delete", "pod", "forced", "--force", "--grace-period=0")
@@ -270,7 +272,7 @@ def is_alive(number: int) -> bool:
     return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-async def test_a_command_runs_beside_the_container(cluster: Cluster, kubectl_path: Path) -> None:
+async def test_exec_runs_a_command_next_to_the_container(cluster: Cluster, kubectl_path: Path) -> None:
     await cluster.create(shell("host", "sleep 1000", env=[core_v1.EnvVar(name="WHO", value="me")]))
     await cluster.eventually(core_v1.Pod, "host", is_running)
     code, text = await run(cluster, kubectl_path, "exec", "host", "--", "sh", "-c", "echo $WHO; exit 5")
@@ -316,7 +318,7 @@ async def _read_terminal(process: asyncio.subprocess.Process, controller: int) -
             return text.decode()
 
 
-async def test_who_attaches_talks_to_the_container(cluster: Cluster, kubectl_path: Path) -> None:
+async def test_attach_connects_to_the_container(cluster: Cluster, kubectl_path: Path) -> None:
     await cluster.create(
         shell("listener", "read line; echo heard $line; exit 0", stdin=True, stdin_once=True)
     )
@@ -365,7 +367,7 @@ async def test_two_pods_listen_on_the_same_port(cluster: Cluster) -> None:
     assert len(addresses) == 2
 
 
-async def test_a_container_that_fails_its_liveness_probe_is_started_again(cluster: Cluster) -> None:
+async def test_a_container_that_fails_its_liveness_probe_is_restarted(cluster: Cluster) -> None:
     probe = core_v1.Probe(exec=core_v1.ExecAction(command=["false"]), period_seconds=1, failure_threshold=1)
     await cluster.create(shell("sick", "exec sleep 1000", liveness_probe=probe))
     found = await cluster.eventually(
@@ -376,13 +378,13 @@ async def test_a_container_that_fails_its_liveness_probe_is_started_again(cluste
     assert end.exit_code == 128 + signal.SIGTERM
 
 
-async def test_an_image_may_stand_for_a_command(cluster: Cluster, kubectl: Kubectl) -> None:
+async def test_a_command_can_be_given_for_an_image(cluster: Cluster, kubectl: Kubectl) -> None:
     container = core_v1.Container(name="main", image="registry.example/stand-in:2", args=["my argument"])
     await cluster.create(core_v1.Pod(Meta("stand-in"), spec=core_v1.PodSpec(containers=[container])))
     assert await printed(cluster, "stand-in", "\n") == "standing in for my argument\n"
 
 
-async def test_a_container_whose_command_is_not_here_pretends_and_says_so(
+async def test_a_container_without_a_local_command_is_simulated_and_says_so(
     cluster: Cluster, kubectl_path: Path
 ) -> None:
     container = core_v1.Container(name="main", image="nginx:1.25")
@@ -391,10 +393,10 @@ async def test_a_container_whose_command_is_not_here_pretends_and_says_so(
     for arguments in (["logs", "nginx"], ["exec", "nginx", "--", "ls"]):
         code, text = await run(cluster, kubectl_path, *arguments)
         assert code == 1
-        assert 'container "main" of pod "nginx" only pretends to run' in text
+        assert 'container "main" of pod "nginx" is simulated' in text
 
 
-async def test_a_command_needs_more_than_the_right_to_read(cluster: Cluster, kubectl_path: Path) -> None:
+async def test_exec_needs_more_than_read_access(cluster: Cluster, kubectl_path: Path) -> None:
     await cluster.create(shell("guarded", "sleep 1000"))
     await cluster.eventually(core_v1.Pod, "guarded", is_running)
     await run(cluster, kubectl_path, "create", "role", "r", "--verb=get", "--resource=pods,pods/exec")

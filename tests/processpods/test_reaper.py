@@ -1,4 +1,4 @@
-"""Processes are ended by the mark that they carry, and by nothing else."""
+"""Processes are killed by their mark only."""
 
 import asyncio
 import contextlib
@@ -22,8 +22,8 @@ def reaper() -> Generator[Reaper, None, None]:
     made.stop()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells whose process it is")
-def test_only_what_carries_the_very_mark_is_killed(reaper: Reaper) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_only_processes_with_the_exact_mark_are_killed(reaper: Reaper) -> None:
     own, *others = (
         subprocess.Popen(["sleep", "1000"], env={**os.environ, MARK: mark})
         for mark in (
@@ -46,7 +46,7 @@ def test_only_what_carries_the_very_mark_is_killed(reaper: Reaper) -> None:
 @pytest.mark.parametrize(
     ("command", "variables"), [(["true", "a\0b"], {}), (["true"], {"A": "b\0c"}), (["/no/such/thing"], {})]
 )
-async def test_what_cannot_be_a_process_is_told_as_such(
+async def test_an_invalid_command_raises_start_error(
     reaper: Reaper, tmp_path: Path, command: list[str], variables: dict[str, str]
 ) -> None:
     with pytest.raises(StartError):
@@ -54,7 +54,7 @@ async def test_what_cannot_be_a_process_is_told_as_such(
 
 
 def _helper(reaper: Reaper) -> int:
-    """Find a reaper's process by its command line."""
+    """Return the PID of a reaper's helper, found by its command line."""
     for number in filter(str.isdecimal, os.listdir("/proc")):
         with contextlib.suppress(OSError):
             if f"={reaper.name}/".encode() in Path("/proc", number, "cmdline").read_bytes():
@@ -66,10 +66,8 @@ async def _unheard(stream: str, data: bytes) -> None:
     raise AssertionError(f"{stream}: {data!r}")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells which process it is")
-async def test_a_warden_that_was_killed_is_replaced_and_knows_all_that_lives(
-    reaper: Reaper, tmp_path: Path
-) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+async def test_a_killed_reaper_is_replaced_and_knows_all_live_groups(reaper: Reaper, tmp_path: Path) -> None:
     first = await Child.start(["sleep", "1000"], reaper=reaper, environment=dict(os.environ), folder=tmp_path)
     helper = _helper(reaper)
     os.kill(helper, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""A sample deployed by its own manifests: its manager is a process that reconciles as its ServiceAccount."""
+"""A sample deployed from its manifests: its manager is a process that reconciles as its ServiceAccount."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -46,8 +46,8 @@ async def test_a_manager_pod_reconciles_as_its_service_account(
         apps_v1.Deployment, "demo", lambda found: found.status.ready_replicas == 1
     )
     (pod,) = await cluster.client.list(core_v1.Pod, namespace=cluster.namespace)
-    told = await kubectl("exec", pod.metadata.name, "--", "sh", "-c", "echo $KUBERNETES_SERVICE_HOST")
-    assert told == "127.0.0.1\n"
+    output = await kubectl("exec", pod.metadata.name, "--", "sh", "-c", "echo $KUBERNETES_SERVICE_HOST")
+    assert output == "127.0.0.1\n"
     log = await kubectl(own, "logs", "deploy/myownshell-controller-manager")
     assert "forbidden" not in log
     assert made.metadata.owner_references[0].kind == "MyOwnShell"

@@ -1,4 +1,4 @@
-"""Volumes as folders."""
+"""Volumes as directories."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ def container(*mounts: core_v1.VolumeMount) -> core_v1.Container:
     return core_v1.Container(name="main", image="i", volume_mounts=list(mounts))
 
 
-def test_what_is_mounted_lies_at_its_path_under_the_containers_folder(tmp_path: Path) -> None:
+def test_mounts_are_at_their_path_below_the_containers_directory(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path / "pod")
     sandbox.fill("conf", VolumeContent({"a/b.txt": File(b"one", 0o640)}))
     sandbox.fill("work", VolumeContent())
@@ -34,7 +34,7 @@ def test_what_is_mounted_lies_at_its_path_under_the_containers_folder(tmp_path: 
     assert (root / "work/mine").read_text() == "kept"
 
 
-def test_a_folder_of_the_machine_is_linked_and_never_removed(tmp_path: Path) -> None:
+def test_a_host_path_is_linked_and_never_removed(tmp_path: Path) -> None:
     outside, persistent = tmp_path / "outside", tmp_path / "claims" / "one"
     outside.mkdir()
     (outside / "file").write_text("mine")
@@ -50,12 +50,12 @@ def test_a_folder_of_the_machine_is_linked_and_never_removed(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["../out", "/etc/passwd", "a/../../out"])
-def test_no_file_lies_outside_its_volume(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ContainerConfigError, match="leads out"):
+def test_no_file_is_written_outside_its_volume(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ContainerConfigError, match="outside of its volume"):
         Sandbox(tmp_path / "pod").fill("conf", VolumeContent({name: File(b"", 0o600)}))
 
 
-def test_a_mount_in_a_folder_of_the_machine_leaves_that_folder_as_it_was(tmp_path: Path) -> None:
+def test_a_mount_inside_a_host_path_leaves_it_unchanged(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     (outside / "inner").mkdir(parents=True)
     sandbox = Sandbox(tmp_path / "pod")
@@ -74,7 +74,7 @@ def test_a_mount_in_a_folder_of_the_machine_leaves_that_folder_as_it_was(tmp_pat
     assert not (outside / "inner").is_symlink()
 
 
-def test_last_words_are_read_from_a_file_and_from_nothing_else(tmp_path: Path) -> None:
+def test_a_termination_message_is_read_only_from_a_regular_file(tmp_path: Path) -> None:
     sandbox, item = Sandbox(tmp_path / "pod"), container()
     file = sandbox.termination_message(item)
     file.write_text("it was the disk")
@@ -86,7 +86,7 @@ def test_last_words_are_read_from_a_file_and_from_nothing_else(tmp_path: Path) -
     assert sandbox.termination_message(item).is_file()
 
 
-def test_last_words_never_empty_a_file_of_the_machine(tmp_path: Path) -> None:
+def test_a_termination_message_path_never_empties_a_host_file(tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/mine").write_text("kept")
     sandbox = Sandbox(tmp_path / "pod")

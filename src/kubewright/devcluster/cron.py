@@ -109,4 +109,4 @@ def _number(text: str, names: Mapping[str, int]) -> int:
     try:
         return names[text.lower()]
     except KeyError:
-        raise ScheduleError(f"{text!r} is no number") from None
+        raise ScheduleError(f"{text!r} is not a number") from None

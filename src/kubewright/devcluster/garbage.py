@@ -118,7 +118,7 @@ class GarbageCollector:
             try:
                 await self._watch_all(await deletable_kinds(self._client))
             except KubewrightError as error:
-                _log.warning("the garbage collector cannot learn what kinds there are: %s", error)
+                _log.warning("Garbage collector could not discover the served kinds, retrying: %s", error)
             try:
                 async with asyncio.timeout(30):
                     await self._kinds_changed.wait()
@@ -171,7 +171,7 @@ class GarbageCollector:
             except (Conflict, NotFound):
                 self._queue.add_rate_limited(uid)
             except KubewrightError as error:
-                _log.warning("the garbage collector retries: %s", error)
+                _log.warning("Garbage collection failed, retrying: %s", error)
                 self._queue.add_rate_limited(uid)
             finally:
                 self._queue.done(uid)

@@ -301,7 +301,7 @@ def _not_implemented(what: str) -> StatusError:
     return StatusError(
         501,
         "NotImplemented",
-        f"Pods of this cluster only pretend to run, so there is no {what}: "
+        f"Pods of this cluster are simulated, so there is no {what}: "
         "start it with `kubewright dev --pods=process` to run them as processes of this machine",
     )
 

@@ -120,7 +120,7 @@ class Loopback:
             fence()
         served = await self._served(head, body, timeout)
         if not isinstance(served, Response):
-            raise MalformedResponse("a stream where a whole answer was asked for")
+            raise MalformedResponse("expected a complete response, got a stream")
         return client_response(served, served.body)
 
     async def stream(self, head: bytes, body: bytes, timeout: float) -> tuple[ClientResponse, Pipe]:
@@ -154,7 +154,7 @@ class Loopback:
         if isinstance(served, Coroutine):
             served = await self._await_answer(served, request, timeout)
         if isinstance(served, Upgrade):
-            raise MalformedResponse("another protocol where an answer was asked for")
+            raise MalformedResponse("expected a response, got a protocol upgrade")
         return served
 
     async def _await_answer(
@@ -171,7 +171,7 @@ class Loopback:
         except ConnectionError:
             raise ConnectionBroken(begun=False) from None
         except Exception:
-            _log.exception("answering %s %s failed", request.method, request.path)
+            _log.exception("Request failed: %s %s", request.method, request.path)
             raise ConnectionBroken(begun=False) from None
 
 
@@ -182,7 +182,7 @@ async def _feed(stream: Stream, pipe: Pipe) -> None:
         # An injected fault.
         pipe.end(broken=True)
     except Exception:
-        _log.exception("a stream failed")
+        _log.exception("Stream failed")
         pipe.end(broken=True)
 
 

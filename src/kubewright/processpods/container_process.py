@@ -185,7 +185,7 @@ class ContainerProcess:
                 async with asyncio.timeout(grace):
                     problem = await self._hook(life.pre_stop)
             except TimeoutError:
-                problem = "it took longer than the grace"
+                problem = "timed out after the grace period"
             if problem:
                 self.events.append(
                     PodEvent("FailedPreStopHook", f"PreStopHook failed: {problem}", warning=True)

@@ -113,7 +113,7 @@ async def _outcome(run: Run, terminal: Terminal) -> JsonObject:
     except StatusError as error:
         return error.wire()
     except Exception as error:
-        _log.exception("a command in a container failed")
+        _log.exception("Command in a container failed")
         return StatusError.internal(str(error)).wire()
     if code == 0:
         return {"metadata": {}, "status": "Success"}

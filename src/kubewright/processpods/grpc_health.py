@@ -89,11 +89,11 @@ async def _frames(reader: asyncio.StreamReader) -> AsyncIterator[_Frame]:
             head += await reader.readexactly(8)
             size = int.from_bytes(head[:3], "big")
             if size > _LARGEST:
-                raise HealthCheckError("the answer is not HTTP/2")
+                raise HealthCheckError("the response is not HTTP/2")
             kind, flags, stream = struct.unpack("!BBI", head[3:])
             yield _Frame(kind, flags, stream & 0x7FFFFFFF, await reader.readexactly(size))
         except asyncio.IncompleteReadError:
-            raise HealthCheckError("the answer is not HTTP/2") from None
+            raise HealthCheckError("the response is not HTTP/2") from None
 
 
 def _content(frame: _Frame) -> bytes:

@@ -80,7 +80,7 @@ class PodPreparation:
         folder = await asyncio.to_thread(folder_of, container, mounts)
         command = command_of(container, self.machine.images, variables)
         if not command:
-            raise ContainerConfigError(f"the image {container.image} stands for no command")
+            raise ContainerConfigError(f"image {container.image} has no command on this machine")
         if not self.pod.spec.host_network and can_bind(self.address):
             for name in {item.name for item in container.env} & variables.keys() - {_DISPLAY}:
                 variables[name] = at_own_address(variables[name], self.address)

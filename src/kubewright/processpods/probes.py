@@ -33,7 +33,7 @@ async def probe(container: core_v1.Container, spec: core_v1.Probe, address: str,
             elif spec.grpc is not None:
                 await check_grpc(address, spec.grpc.port, spec.grpc.service or "")
     except TimeoutError:
-        raise ProbeError(f"no answer within {seconds} s") from None
+        raise ProbeError(f"no response within {seconds} s") from None
     except (OSError, ValueError) as error:
         # ValueError: an invalid host name, or a response without a line ending.
         raise ProbeError(str(error)) from None
@@ -79,7 +79,7 @@ async def check_http(container: core_v1.Container, spec: core_v1.HTTPGetAction, 
     finally:
         await _closed(writer)
     if len(words) < 2 or not words[1].isdigit():
-        raise ProbeError("the answer is not HTTP")
+        raise ProbeError("the response is not HTTP")
     if not 200 <= int(words[1]) < 400:
         raise ProbeError(f"HTTP probe failed with statuscode: {int(words[1])}")
 

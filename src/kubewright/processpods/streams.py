@@ -118,13 +118,13 @@ class ProcessContainers:
         processes = self._find(pod["metadata"]["uid"])
         if processes is None:
             name = pod["metadata"]["name"]
-            raise _not_implemented(f'pod "{name}" only pretends to run, nothing listens on its ports')
+            raise _not_implemented(f'pod "{name}" is simulated, nothing listens on its ports')
         return functools.partial(_dial, processes)
 
     def _running(self, pod: JsonObject, container: str) -> ContainerProcess:
         process = self._process(pod, container)
         if process.child is None:
-            raise StatusError(404, "NotFound", f'container not found ("{container}"): it does not run now')
+            raise StatusError(404, "NotFound", f'container not found ("{container}"): it is not running')
         return process
 
     def _process(self, pod: JsonObject, container: str) -> ContainerProcess:
@@ -132,7 +132,7 @@ class ProcessContainers:
         process = processes.containers.get(container) if processes is not None else None
         if process is None:
             raise _not_implemented(
-                f'container "{container}" of pod "{pod["metadata"]["name"]}" only pretends to run: this machine does '
+                f'container "{container}" of pod "{pod["metadata"]["name"]}" is simulated: this machine does '
                 "not have its command; give one with `kubewright dev --pods=process --run IMAGE=COMMAND`"
             )
         return process

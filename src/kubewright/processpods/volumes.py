@@ -238,7 +238,7 @@ def termination_message(path: Path) -> str:
 def _inside(folder: Path, name: str) -> Path:
     path = Path(os.path.normpath(folder / name))
     if not path.is_relative_to(folder):
-        raise ContainerConfigError(f"{name} leads out of its volume")
+        raise ContainerConfigError(f"{name} is outside of its volume")
     return path
 
 

@@ -1,4 +1,4 @@
-"""What a log request asks for."""
+"""The options of log requests."""
 
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
@@ -18,11 +18,11 @@ def asked(**query: str) -> LogRequest:
     return log_request(Request("GET", path, found, {}, b""), NOW)
 
 
-def test_nothing_said_means_all_of_it() -> None:
+def test_without_options_the_whole_log_is_requested() -> None:
     assert asked() == LogRequest()
 
 
-def test_every_option_is_read() -> None:
+def test_every_option_is_parsed() -> None:
     found = asked(
         follow="true",
         previous="true",
@@ -51,7 +51,7 @@ def test_every_option_is_read() -> None:
         ({"sinceTime": "soon"}, 400),
     ],
 )
-def test_nonsense_is_refused(query: dict[str, str], code: int) -> None:
+def test_invalid_options_are_rejected(query: dict[str, str], code: int) -> None:
     with pytest.raises(StatusError) as caught:
         asked(**query)
     assert caught.value.code == code

@@ -1,4 +1,4 @@
-"""Commands over WebSocket as a client of bad manners uses them: floods are bounded, and nothing is answered twice."""
+"""Exec over WebSocket with misbehaving clients: memory is bounded, and nothing is sent twice."""
 
 import asyncio
 import struct
@@ -12,7 +12,7 @@ HIGH = 64 * 1024
 
 
 class Transport:
-    """A connection whose client takes nothing until it is told to; it holds writers back as asyncio does."""
+    """A transport whose client reads nothing until it is asked to; it pauses writers as asyncio does."""
 
     def __init__(self, protocol: Session) -> None:
         self.protocol = protocol
@@ -54,7 +54,7 @@ def connected() -> tuple[Session, Transport]:
     return session, transport
 
 
-async def test_pings_of_a_client_that_does_not_read_are_read_no_faster_than_answered() -> None:
+async def test_pings_of_a_client_that_does_not_read_pause_reading() -> None:
     session, transport = connected()
     pings = masked(Opcode.PING, b"x" * 100) * 100
     sent = 0
@@ -69,7 +69,7 @@ async def test_pings_of_a_client_that_does_not_read_are_read_no_faster_than_answ
     assert sent < 10
 
 
-async def test_input_is_held_back_by_the_number_of_messages_too() -> None:
+async def test_many_small_messages_pause_reading() -> None:
     session, transport = connected()
     keys = masked(Opcode.BINARY, bytes([STDIN]) + b"k") * 100
     count = 0
@@ -81,7 +81,7 @@ async def test_input_is_held_back_by_the_number_of_messages_too() -> None:
     assert transport.reading
 
 
-async def test_a_client_that_does_not_read_is_not_heard_though_there_is_room_for_input() -> None:
+async def test_reading_stays_paused_while_the_client_does_not_read() -> None:
     session, transport = connected()
     session.data_received(masked(Opcode.PING, b"x" * 100) * 1000)
     session.data_received(masked(Opcode.BINARY, bytes([STDIN]) + b"k"))
@@ -91,7 +91,7 @@ async def test_a_client_that_does_not_read_is_not_heard_though_there_is_room_for
     assert transport.reading
 
 
-async def test_of_many_sizes_the_newest_counts() -> None:
+async def test_only_the_newest_terminal_size_counts() -> None:
     session, _ = connected()
     for width in range(1, 1000):
         size = b'{"Width":%d,"Height":24}' % width

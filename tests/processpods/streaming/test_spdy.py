@@ -1,4 +1,4 @@
-"""SPDY frames, as a client of port forwarding makes and reads them."""
+"""SPDY frames of a port-forward client."""
 
 import struct
 import zlib
@@ -22,7 +22,7 @@ HEADERS = {"streamtype": "data", "port": "8080", "requestid": "0"}
 
 
 class Client:
-    """Makes frames as kubectl does: all headers of a connection share one compression."""
+    """Encodes frames as kubectl does: all headers of a connection share one compression context."""
 
     def __init__(self) -> None:
         self._deflate = zlib.compressobj(zdict=DICTIONARY)
@@ -40,7 +40,7 @@ def control(sort: int, body: bytes, version: int = 3) -> bytes:
 
 
 @given(st.lists(st.integers(1, 50), max_size=20))
-def test_frames_are_read_however_they_are_cut(cuts: list[int]) -> None:
+def test_frames_are_decoded_from_any_chunks(cuts: list[int]) -> None:
     client, writer, reader = Client(), SpdyWriter(), SpdyReader()
     sent = client.open(1, {**HEADERS, "streamtype": "error"}) + client.open(3, HEADERS)
     sent += writer.data(3, b"hello") + writer.data(3, b"", last=True)
@@ -79,13 +79,13 @@ def test_a_reply_accepts_a_stream_without_headers() -> None:
     ],
     ids=["version", "short", "not compressed", "large"],
 )
-def test_what_is_not_spdy_is_refused(sent: bytes) -> None:
+def test_invalid_spdy_is_rejected(sent: bytes) -> None:
     with pytest.raises(SpdyError):
         list(SpdyReader().feed(sent))
 
 
 @given(st.binary(max_size=200))
-def test_anything_is_frames_or_an_error(sent: bytes) -> None:
+def test_any_data_is_decoded_or_rejected(sent: bytes) -> None:
     try:
         assert list(SpdyReader().feed(sent)) is not None
     except SpdyError:

@@ -1,4 +1,4 @@
-"""Port forwarding as a client of bad manners uses it."""
+"""Port-forward with misbehaving clients."""
 
 import asyncio
 import struct
@@ -10,7 +10,7 @@ from kubewright.processpods.streaming.tunnel import Tunnel
 
 
 class Transport:
-    """Takes what is written, and tells whether more is read."""
+    """A transport that records writes and whether reading is paused."""
 
     def __init__(self) -> None:
         self.reading = True
@@ -39,7 +39,7 @@ class Transport:
 
 
 class Client:
-    """Opens streams, sends data, takes it back."""
+    """A client that opens streams and exchanges data."""
 
     def __init__(self) -> None:
         self._deflate = zlib.compressobj(zdict=DICTIONARY)
@@ -66,7 +66,7 @@ def _reset(stream: int) -> bytes:
 
 
 async def _refuse(_: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    raise ConnectionRefusedError("nobody listens")
+    raise ConnectionRefusedError("connection refused")
 
 
 async def _never(_: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -79,7 +79,7 @@ async def _tick() -> None:
         await asyncio.sleep(0)
 
 
-async def test_what_was_sent_to_a_stream_that_was_reset_at_once_holds_nothing_up() -> None:
+async def test_data_of_a_reset_stream_does_not_block_the_others() -> None:
     tunnel, transport, client = Tunnel("web", _never), Transport(), Client()
     tunnel.connection_made(cast(asyncio.BaseTransport, transport))
     async with asyncio.TaskGroup() as group:

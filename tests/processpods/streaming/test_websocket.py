@@ -18,19 +18,19 @@ from kubewright.processpods.streaming.websocket import (
 
 
 def masked(opcode: Opcode, data: bytes, *, last: bool = True) -> bytes:
-    """Put a message into a frame as clients do."""
+    """Encode a message as a masked client frame."""
     mask, made = os.urandom(4), frame(opcode, data)
     head = len(made) - len(data)
     first = made[0] if last else made[0] & 0x7F
     return bytes([first, made[1] | 0x80]) + made[2:head] + mask + unmasked(data, mask)
 
 
-def test_the_handshake_is_proved_as_the_standard_says() -> None:
+def test_the_accept_key_follows_rfc_6455() -> None:
     assert accept_key("dGhlIHNhbXBsZSBub25jZQ==") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
 
 
 @given(st.lists(st.binary(max_size=70_000), max_size=3), st.integers(1, 5000))
-def test_messages_survive_being_cut_anywhere(messages: list[bytes], step: int) -> None:
+def test_messages_are_decoded_from_any_chunks(messages: list[bytes], step: int) -> None:
     stream = b"".join(masked(Opcode.BINARY, data) for data in messages)
     reader = FrameReader()
     found = [
@@ -39,7 +39,7 @@ def test_messages_survive_being_cut_anywhere(messages: list[bytes], step: int) -
     assert found == [Message(Opcode.BINARY, data) for data in messages]
 
 
-def test_a_message_in_parts_is_one_even_with_a_ping_between() -> None:
+def test_a_fragmented_message_is_joined_around_a_ping() -> None:
     stream = (
         masked(Opcode.BINARY, b"one ", last=False)
         + masked(Opcode.PING, b"?")
@@ -54,6 +54,6 @@ def test_a_message_in_parts_is_one_even_with_a_ping_between() -> None:
 @pytest.mark.parametrize(
     "data", [frame(Opcode.BINARY, b"bare"), b"\x83\x80", b"\x82\xff" + b"\xff" * 8 + b"mask"]
 )
-def test_what_is_no_frame_of_a_client_is_refused(data: bytes) -> None:
+def test_invalid_client_frames_are_rejected(data: bytes) -> None:
     with pytest.raises(FrameError):
         list(FrameReader().feed(data))

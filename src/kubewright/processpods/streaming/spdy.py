@@ -90,7 +90,7 @@ class SpdyReader:
             if not head[0] & _CONTROL:
                 yield Data(int.from_bytes(head, "big"), body, bool(flags & _FIN))
             elif int.from_bytes(head[:2], "big") & 0x7FFF != _VERSION:
-                raise SpdyError("the version of the frame is not known")
+                raise SpdyError("unknown frame version")
             else:
                 yield from self._control(int.from_bytes(head[2:], "big"), flags, body)
 
@@ -114,7 +114,7 @@ class SpdyReader:
                 raise SpdyError("the headers are too large")
             return _pairs(plain)
         except (zlib.error, struct.error, UnicodeDecodeError):
-            raise SpdyError("the headers cannot be read") from None
+            raise SpdyError("invalid headers") from None
 
 
 def _pairs(plain: bytes) -> dict[str, str]:

@@ -84,7 +84,7 @@ class FrameReader:
         try:
             opcode = Opcode(waiting[0] & 0x0F)
         except ValueError:
-            raise FrameError("the opcode is not known") from None
+            raise FrameError("unknown opcode") from None
         if not waiting[1] & 0x80:
             raise FrameError("clients must mask their frames")
         size, start = waiting[1] & 0x7F, 2

@@ -1,4 +1,4 @@
-"""Who answers on a Pod's port."""
+"""Which process listens on a Pod's port."""
 
 import os
 import socket
@@ -20,12 +20,12 @@ print(listening.getsockname()[1], flush=True)
 sys.stdin.read()
 """
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells who listens")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
 
 @contextmanager
 def listening(address: str, mark: str) -> Generator[int, None, None]:
-    """Run a program that carries a mark and listens; gives its port."""
+    """Run a program with a mark that listens; yield its port."""
     with subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _PROGRAM, address],
         stdin=subprocess.PIPE,
@@ -39,17 +39,17 @@ def listening(address: str, mark: str) -> Generator[int, None, None]:
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", ADDRESS])
-def test_a_process_of_the_pod_may_listen_where_it_likes(address: str) -> None:
+def test_a_listener_of_the_pod_belongs_to_it(address: str) -> None:
     with listening(address, "cluster/uid/main") as port:
         assert port_belongs_to_pod(ADDRESS, port, "cluster/uid/")
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::"])
-def test_another_program_on_all_addresses_is_not_the_pods(address: str) -> None:
+def test_a_listener_of_another_program_does_not_belong_to_the_pod(address: str) -> None:
     with listening(address, "cluster/another/main") as port:
         assert not port_belongs_to_pod(ADDRESS, port, "cluster/uid/")
 
 
-def test_where_nobody_listens_connecting_finds_that_out() -> None:
+def test_a_port_without_a_listener_is_allowed() -> None:
     with socket.create_server(("127.0.0.1", 0)) as elsewhere:
         assert port_belongs_to_pod(ADDRESS, elsewhere.getsockname()[1], "cluster/uid/")
