@@ -1,5 +1,4 @@
-"""Batching: a reconciler that is called for every change of a burst runs once after the burst, or now and then during
-it.
+"""Batching: a reconciler called for every change of a burst runs once after it, or now and then during it.
 
 The end of a burst is detected from the usual interval between changes. No change waits longer than `LONGEST` seconds,
 and a change of the spec (a new generation) does not wait at all.

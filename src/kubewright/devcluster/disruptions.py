@@ -8,7 +8,7 @@ from kubewright.api.builtin import apps_v1, core_v1, meta_v1, policy_v1
 from kubewright.controller import Context, Controller, Index, Options, Result, watch
 from kubewright.devcluster import clock
 from kubewright.devcluster.rollouts import resolve
-from kubewright.devcluster.workloads import affects_pod_counts, is_ready
+from kubewright.devcluster.workloads import affects_pod_counts, is_pod_finished, is_ready
 
 NAME = "controllermanager"
 EVICTION_TIMEOUT = timedelta(minutes=2)
@@ -104,11 +104,7 @@ async def reconcile(budget: policy_v1.PodDisruptionBudget, ctx: Context) -> Resu
     """Count the Pods of a budget and update its status."""
     selector = label_selector(budget.spec.selector)
     found = await ctx.list(core_v1.Pod, namespace=budget.metadata.namespace)
-    pods = [
-        pod
-        for pod in found
-        if selector.matches(pod.metadata.labels) and pod.status.phase not in ("Succeeded", "Failed")
-    ]
+    pods = [pod for pod in found if selector.matches(pod.metadata.labels) and not is_pod_finished(pod)]
     if not pods:
         ctx.event("NoPods", "No matching pods found")
     elif not isinstance(budget.spec.min_available, int) and any(_is_unmanaged(pod) for pod in pods):

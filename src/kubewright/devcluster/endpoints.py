@@ -8,7 +8,7 @@ from kubewright.api.builtin import core_v1, discovery_v1
 from kubewright.controller import Change, Context, Controller, Index, Options, Result, needs, on, owned, watch
 from kubewright.devcluster.batching import batched
 from kubewright.devcluster.namespaces import ignore_terminating_namespace
-from kubewright.devcluster.workloads import controller_keys, is_ready, short_hash
+from kubewright.devcluster.workloads import controller_keys, is_pod_finished, is_ready, short_hash
 
 SLICES = "endpointslice-controller"
 ENDPOINTS = "endpoint-controller"
@@ -55,7 +55,7 @@ def _number(port: core_v1.ServicePort, pod: core_v1.Pod) -> int | None:
 
 def has_endpoint(pod: core_v1.Pod) -> bool:
     """Return True if a Service can list the Pod as an endpoint."""
-    return bool(pod.status.pod_ip) and pod.status.phase not in ("Succeeded", "Failed")
+    return bool(pod.status.pod_ip) and not is_pod_finished(pod)
 
 
 def endpoint_of(service: core_v1.Service, pod: core_v1.Pod) -> discovery_v1.Endpoint:

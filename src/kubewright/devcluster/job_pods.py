@@ -1,5 +1,4 @@
-"""The Pods of a Job: completion indexes, failure and success policies, retry delays, and the counts derived from the
-Pods."""
+"""The Pods of a Job: completion indexes, failure and success policies, retry delays, and counts."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -102,11 +101,6 @@ def match_success_policy(
 def is_tracked(pod: core_v1.Pod) -> bool:
     """Return True if the Pod is not counted yet."""
     return TRACKING in pod.metadata.finalizers
-
-
-def is_pod_finished(pod: core_v1.Pod) -> bool:
-    """Return True if the Pod has finished."""
-    return pod.status.phase in ("Succeeded", "Failed")
 
 
 def waits_for_termination(job: batch_v1.Job) -> bool:

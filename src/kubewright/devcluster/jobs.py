@@ -21,7 +21,6 @@ from kubewright.devcluster.job_pods import (
     format_indexes,
     has_failed,
     index_of,
-    is_pod_finished,
     is_tracked,
     last_failed_pods,
     match_failure_policy,
@@ -35,12 +34,13 @@ from kubewright.devcluster.job_pods import (
 )
 from kubewright.devcluster.namespaces import ignore_terminating_namespace
 from kubewright.devcluster.statuses import StoredStatus, condition_of, is_true
-from kubewright.devcluster.workloads import is_active, is_ready, pods_by_controller
+from kubewright.devcluster.workloads import is_active, is_pod_finished, is_ready, pods_by_controller
 
-BACKOFF_LIMIT = 6
-Condition = batch_v1.JobCondition
 NAME = "job-controller"
 TTL_NAME = "ttl-after-finished-controller"
+BACKOFF_LIMIT = 6
+
+Condition = batch_v1.JobCondition
 
 
 class JobOutcome(NamedTuple):

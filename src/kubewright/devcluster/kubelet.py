@@ -20,9 +20,10 @@ from kubewright.devcluster.addresses import (
     AddressAllocator,
     PodAddresses,
 )
-from kubewright.devcluster.pod_lifecycle import PodUpdate, is_over
+from kubewright.devcluster.pod_lifecycle import PodUpdate
 from kubewright.devcluster.pod_scenarios import advance, stop
 from kubewright.devcluster.statuses import REQUEUE_SOON, StatusWriter
+from kubewright.devcluster.workloads import is_pod_finished
 from kubewright.devserver import Endpoint, EndpointRequest, StatusError, choose_container
 from kubewright.http.server import Response
 
@@ -115,7 +116,7 @@ class Kubelet:
             if stopped is None and (left := self._time_to_stop(pod)) > _MIN_DELAY:
                 return Result(after=timedelta(seconds=left))
             return await self._end(pod, stopped or stop(pod, addresses, now), ctx)
-        if is_over(pod):
+        if is_pod_finished(pod):
             return None
         running = await self._runner.advance(pod, addresses, now) if self._runner is not None else None
         update = running or advance(pod, addresses, now)
@@ -144,7 +145,7 @@ class Kubelet:
 
     async def _end(self, pod: core_v1.Pod, update: PodUpdate, ctx: Context) -> Result | None:
         # Watchers must see the Pod not ready before it is gone.
-        if not is_over(pod) and not await self._report(pod, update, ctx):
+        if not is_pod_finished(pod) and not await self._report(pod, update, ctx):
             return REQUEUE_SOON
         if not update.running and (pod.metadata.deletion_grace_period_seconds or not pod.metadata.finalizers):
             await ctx.delete(pod, grace_period_seconds=0)

@@ -232,8 +232,10 @@ def is_unresolvable(pod: core_v1.Pod, info: NodeInfo, reason: str) -> bool:
 
 
 def fit_error_message(nodes: int, reasons: Mapping[str, int], unresolvable: int) -> str:
-    """Return kube-scheduler's message for a Pod that fits no node; `unresolvable` counts nodes where preemption cannot
-    help."""
+    """Return kube-scheduler's message for a Pod that fits no node.
+
+    `unresolvable` is the number of nodes on which preemption cannot help.
+    """
     if not nodes:
         return "no nodes available to schedule pods"
     details = ", ".join(sorted(f"{count} {text}" for text, count in reasons.items()))

@@ -7,6 +7,7 @@ from kubewright.api.builtin import core_v1
 from kubewright.controller import Change, Context, Controller, Index, Options, Result, needs, watch
 from kubewright.devcluster import clock
 from kubewright.devcluster.node_filters import toleration_matches
+from kubewright.devcluster.workloads import is_pod_finished
 
 NODE_CONTROLLER = "node-controller"
 TTL = "node.alpha.kubernetes.io/ttl"
@@ -105,7 +106,7 @@ async def _evict(pod: core_v1.Pod, ctx: Context) -> None:
 
 
 async def _force_delete(pod: core_v1.Pod, ctx: Context) -> None:
-    if pod.status.phase not in ("Succeeded", "Failed"):
+    if not is_pod_finished(pod):
         await _set_disruption_target(
             pod, "DeletionByPodGC", "PodGC: node no longer exists", ctx, phase="Failed"
         )

@@ -10,6 +10,7 @@ import msgspec
 from kubewright.api.builtin import core_v1
 from kubewright.devcluster.addresses import PodAddresses
 from kubewright.devcluster.statuses import condition_of, is_true
+from kubewright.devcluster.workloads import is_terminal_phase
 
 FIRST_BACKOFF = timedelta(seconds=10)
 LONGEST_BACKOFF = timedelta(minutes=5)
@@ -137,16 +138,6 @@ class PodUpdate:
     """The Pod is terminating and some of its processes still run."""
 
 
-def is_over(pod: core_v1.Pod) -> bool:
-    """Return True if the Pod is in a terminal phase."""
-    return pod.status.phase in ("Succeeded", "Failed")
-
-
-def has_ended(phase: str) -> bool:
-    """Return True if the phase is terminal."""
-    return phase in ("Succeeded", "Failed")
-
-
 def deadline_exceeded(status: core_v1.PodStatus) -> PodUpdate:
     """Return the update of a Pod that exceeded its activeDeadlineSeconds."""
     status.phase, status.reason = "Failed", "DeadlineExceeded"
@@ -175,7 +166,7 @@ def conditions_of(
     pod: core_v1.Pod, moment: datetime, status: core_v1.PodStatus, unfinished: Sequence[str] = ()
 ) -> list[core_v1.PodCondition]:
     """Return the conditions for a status, after those of other writers; `unfinished` names incomplete init containers."""
-    over = has_ended(status.phase)
+    over = is_terminal_phase(status.phase)
     unready = [item.name for item in status.container_statuses if not item.ready]
     reason, message = "", ""
     if over:

@@ -15,8 +15,6 @@ from kubewright.devcluster.pod_lifecycle import (
     conditions_of,
     crash_loop_backoff,
     deadline_exceeded,
-    has_ended,
-    is_over,
     may_restart,
     start_events,
     started_status,
@@ -24,6 +22,7 @@ from kubewright.devcluster.pod_lifecycle import (
     terminated_status,
     waiting_status,
 )
+from kubewright.devcluster.workloads import is_pod_finished, is_terminal_phase
 
 SCENARIO_ANNOTATION = "kubewright.dev/pod-scenario"
 RUN_TIME = timedelta(seconds=1)
@@ -208,7 +207,7 @@ def _back_off(
 
 def advance(pod: core_v1.Pod, addresses: PodAddresses, now: datetime) -> PodUpdate:
     """Return the next status of a Pod that is bound to a node."""
-    if is_over(pod):
+    if is_pod_finished(pod):
         return PodUpdate(pod.status)
     scenario = scenario_of(pod)
     moment = now.replace(microsecond=0)
@@ -222,7 +221,7 @@ def advance(pod: core_v1.Pod, addresses: PodAddresses, now: datetime) -> PodUpda
     if not started_status and scenario is PodScenario.SLOW and now < started + SLOW_PULL:
         return _pulling(pod, addresses, moment, started + SLOW_PULL)
     update = _running_update(pod, addresses, now, scenario)
-    if limit is not None and not has_ended(update.status.phase):
+    if limit is not None and not is_terminal_phase(update.status.phase):
         update.requeue_at = min(filter(None, (update.requeue_at, started + timedelta(seconds=limit))))
     return update
 
@@ -236,7 +235,7 @@ def stop(pod: core_v1.Pod, addresses: PodAddresses, now: datetime) -> PodUpdate:
         for name, item in known.items()
         if item.state.running is not None
     ]
-    if is_over(pod):
+    if is_pod_finished(pod):
         return PodUpdate(pod.status, None, events)
     code = 0 if pod.spec.restart_policy == "Always" else INTERRUPTED
     statuses = [
@@ -261,7 +260,9 @@ def _running_update(
     ]
     moment = now.replace(microsecond=0)
     status = status_at(pod, addresses, _phase(updates, policy), moment)
-    status.init_container_statuses = _init_container_statuses(pod, moment, stopping=has_ended(status.phase))
+    status.init_container_statuses = _init_container_statuses(
+        pod, moment, stopping=is_terminal_phase(status.phase)
+    )
     status.container_statuses = [item.status for item in updates]
     status.conditions = conditions_of(pod, moment, status)
     requeue_at = min((item.requeue_at for item in updates if item.requeue_at is not None), default=None)

@@ -1,5 +1,4 @@
-"""The volume provisioner: creates a PersistentVolume for each claim of the default StorageClass, and deletes released
-ones."""
+"""The volume provisioner: creates a PersistentVolume for each claim of the default class, and deletes released ones."""
 
 from kubewright.api import AlreadyExists, Meta
 from kubewright.api.builtin import core_v1, storage_v1

@@ -25,8 +25,10 @@ def resolve(value: int | str | None, total: int, *, round_up: bool) -> int:
 
 
 def limits(desired: int, max_surge: int | str | None, max_unavailable: int | str | None) -> tuple[int, int]:
-    """Return maxSurge and maxUnavailable in Pods; if both are zero, maxUnavailable becomes one so that a rollout can
-    proceed."""
+    """Return maxSurge and maxUnavailable in Pods.
+
+    If both are zero, maxUnavailable becomes one, so that a rollout can proceed.
+    """
     surge = resolve(max_surge, desired, round_up=True)
     unavailable = min(resolve(max_unavailable, desired, round_up=False), desired)
     return (surge, 1) if surge == 0 and unavailable == 0 else (surge, unavailable)

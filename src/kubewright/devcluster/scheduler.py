@@ -27,12 +27,13 @@ from kubewright.devcluster.node_filters import (
 from kubewright.devcluster.provisioner import SELECTED_NODE
 from kubewright.devcluster.statuses import condition_of
 from kubewright.devcluster.volumes import claims_of, find_volume, pods_by_claim, reserve
+from kubewright.devcluster.workloads import is_pod_finished
 
-_ZERO = Quantity("0")
 NAME = "default-scheduler"
 RETRY_AFTER = timedelta(seconds=60)
 _NO_NODE_EXAMINED = " not found"
 """The end of kube-scheduler's message when no node was examined, from a plugin that misses another plugin's state."""
+_ZERO = Quantity("0")
 
 
 class Allocations:
@@ -50,7 +51,7 @@ class Allocations:
             self.remove(old.meta.uid)
         if new is None:
             return
-        if new.status.phase in ("Succeeded", "Failed"):
+        if is_pod_finished(new):
             self.remove(new.metadata.uid)
         elif new.spec.node_name:
             self.put(AssignedPod.of(new))
@@ -93,7 +94,7 @@ def is_waiting(pod: core_v1.Pod) -> bool:
         and pod.spec.scheduler_name == NAME
         and not pod.spec.scheduling_gates
         and pod.metadata.deletion_timestamp is None
-        and pod.status.phase not in ("Succeeded", "Failed")
+        and not is_pod_finished(pod)
     )
 
 

@@ -23,6 +23,7 @@ from kubewright.devcluster.workloads import (
     affects_pod_counts,
     claim_children,
     is_orphaned,
+    is_pod_finished,
     is_ready,
     pod_from_template,
     pods_by_controller,
@@ -176,7 +177,7 @@ class StatefulSetSync:
         """Create missing Pods; return True if the desired Pods are healthy enough for the next step."""
         for ordinal in desired_ordinals(self._owner):
             pod = self.pods.get(ordinal)
-            if pod is not None and pod.status.phase in ("Succeeded", "Failed"):
+            if pod is not None and is_pod_finished(pod):
                 if pod.metadata.deletion_timestamp is None:
                     await self._delete(pod)
                 pod = None if pod.metadata.deletion_timestamp is None else pod

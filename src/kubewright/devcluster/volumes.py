@@ -6,6 +6,7 @@ from kubewright.api import ApiError, Object, ObjectKey, Quantity, label_selector
 from kubewright.api.builtin import core_v1, storage_v1
 from kubewright.controller import Change, Context, Controller, Index, Options, needs, watch
 from kubewright.devcluster.provisioner import DEFAULT, PROVISIONED_BY, PROVISIONER, SELECTED_NODE
+from kubewright.devcluster.workloads import is_pod_finished
 
 BINDER = "persistentvolume-controller"
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
@@ -192,7 +193,7 @@ async def _unprotect_claim(claim: core_v1.PersistentVolumeClaim, ctx: Context) -
 
 
 def _uses(pod: core_v1.Pod, claim: core_v1.PersistentVolumeClaim) -> bool:
-    return claim.metadata.name in claims_of(pod) and pod.status.phase not in ("Succeeded", "Failed")
+    return claim.metadata.name in claims_of(pod) and not is_pod_finished(pod)
 
 
 async def _drop_finalizer(obj: Object, finalizer: str, ctx: Context) -> None:

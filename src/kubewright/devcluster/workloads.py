@@ -48,8 +48,10 @@ def is_orphaned(change: Change[Any]) -> bool:
 
 
 async def claim_children(owner: Object, selector: LabelMatcher, index: Index[T], ctx: Context) -> list[T]:
-    """Return the objects that an owner controls, after adopting matching orphans and releasing those that no longer
-    match."""
+    """Return the objects that an owner controls.
+
+    Matching orphans are adopted, and objects that no longer match the selector are released.
+    """
     found = await ctx.list(index, owner.metadata.uid)
     if owner.metadata.deletion_timestamp is not None:
         return found
@@ -98,9 +100,19 @@ def is_ready(pod: core_v1.Pod) -> bool:
     return is_true(pod.status.conditions, "Ready")
 
 
+def is_terminal_phase(phase: str) -> bool:
+    """Return True if a Pod in this phase has finished."""
+    return phase in ("Succeeded", "Failed")
+
+
+def is_pod_finished(pod: core_v1.Pod) -> bool:
+    """Return True if the Pod has finished: all its containers have terminated and none is restarted."""
+    return is_terminal_phase(pod.status.phase)
+
+
 def is_active(pod: core_v1.Pod) -> bool:
     """Return True if the Pod is neither finished nor terminating."""
-    return pod.metadata.deletion_timestamp is None and pod.status.phase not in ("Succeeded", "Failed")
+    return pod.metadata.deletion_timestamp is None and not is_pod_finished(pod)
 
 
 def affects_pod_counts(change: Change[core_v1.Pod]) -> bool:

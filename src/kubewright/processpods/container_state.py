@@ -11,13 +11,13 @@ from kubewright.devcluster.pod_lifecycle import (
     PodUpdate,
     conditions_of,
     container_id,
-    has_ended,
     started_status,
     status_at,
     terminated_status,
     waiting_status,
 )
 from kubewright.devcluster.pod_scenarios import ContainerInput, PodScenario, advance_container
+from kubewright.devcluster.workloads import is_terminal_phase
 
 INITIALIZING = "PodInitializing"
 CREATING = "ContainerCreating"
@@ -139,7 +139,7 @@ def pod_update(
             requeue_at = min(filter(None, (requeue_at, made.requeue_at)), default=None)
     status = status_at(pod, addresses, phase_of(inits, statuses, unfinished), moment)
     status.init_container_statuses, status.container_statuses = inits, statuses
-    if has_ended(status.phase):
+    if is_terminal_phase(status.phase):
         unfinished = []
     status.conditions = conditions_of(pod, moment, status, unfinished)
     return PodUpdate(status, requeue_at, events)

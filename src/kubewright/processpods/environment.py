@@ -195,8 +195,10 @@ def runs_here(container: core_v1.Container, images: Images) -> bool:
 
 
 def folder_of(container: core_v1.Container, mounts: Path) -> Path:
-    """Return the working directory: the container's if it exists here, else under its mounts; by default the current
-    one."""
+    """Return the working directory of a container.
+
+    It is the container's own if that exists here, else below its mounts; by default the current directory.
+    """
     if not container.working_dir:
         return Path.cwd()
     named = Path(container.working_dir)

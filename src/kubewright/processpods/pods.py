@@ -11,9 +11,10 @@ from kubewright.api import ObjectKey
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client
 from kubewright.devcluster.addresses import LOOPBACK_NETWORK, PodAddresses
-from kubewright.devcluster.pod_lifecycle import PodUpdate, deadline_exceeded, has_ended
+from kubewright.devcluster.pod_lifecycle import PodUpdate, deadline_exceeded
 from kubewright.devcluster.pod_scenarios import SCENARIO_ANNOTATION
 from kubewright.devcluster.scratch import Scratch
+from kubewright.devcluster.workloads import is_terminal_phase
 from kubewright.devserver import Endpoint
 from kubewright.processpods.endpoints import pod_endpoints
 from kubewright.processpods.environment import Images, runs_here
@@ -66,7 +67,7 @@ class ProcessPods:
         if processes is None:
             return None
         update, limit = processes.update(pod, now), pod.spec.active_deadline_seconds
-        if limit is None or has_ended(update.status.phase):
+        if limit is None or is_terminal_phase(update.status.phase):
             return update
         due = (pod.status.start_time or now) + timedelta(seconds=limit)
         if now < due:

@@ -69,8 +69,10 @@ class PodPreparation:
         return f"{self.machine.reaper.name}/{self.pod.metadata.uid}/"
 
     async def prepare(self, container: core_v1.Container) -> Prepared:
-        """Write the volumes and build the environment of a container; raise ContainerConfigError if something is
-        missing."""
+        """Write the volumes and build the environment of a container.
+
+        Raise ContainerConfigError if something it refers to is missing.
+        """
         mounted = {item.name for item in container.volume_mounts}
         await self._fill((item for item in self.pod.spec.volumes if item.name in mounted), tokens=True)
         mounts = await asyncio.to_thread(self._mount, container)
