@@ -24,7 +24,7 @@ def process_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Generator[Pa
     command = [*COMMAND, f"--kubeconfig={path}", stand_in, manager]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert "with your rights" in process.stdout.readline()
+        assert "as your user" in process.stdout.readline()
         assert "is ready" in process.stdout.readline()
         yield path
         process.terminate()

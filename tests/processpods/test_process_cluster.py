@@ -125,7 +125,7 @@ def test_pods_restart_with_a_persistent_cluster(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--run", "a=b"], "--run needs --pods=process"),
+        (["--run", "a=b"], "--run requires --pods=process"),
         (["--pods=process", "--run", "image"], "expected IMAGE=COMMAND"),
         (["--pods=process", "--run", "image='"], "No closing quotation"),
     ],
