@@ -2,15 +2,25 @@
 
 import copy
 import json
+import lzma
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewright.api import JsonObject, Kind, RawObject, encode, raw_object
-from kubewright.controller.applying import ApplyMemory, applied_part, may_change_again, mismatches
+from kubewright.api import JsonObject, Kind, RawObject, encode, kind_of, raw_object
+from kubewright.api.builtin import apps_v1
+from kubewright.controller.applying import (
+    ATOMIC_FIELDS,
+    ATOMIC_TYPES,
+    ApplyMemory,
+    applied_part,
+    may_change_again,
+    mismatches,
+)
 from kubewright.controller.managed_fields import (
     applied_entry,
     hand_over,
@@ -19,6 +29,7 @@ from kubewright.controller.managed_fields import (
     sharing_entries,
     union,
 )
+from kubewright.devserver import data
 
 DEPLOYMENT = Kind(group="apps", version="v1", kind="Deployment", plural="deployments", status=True)
 BETA = Kind(group="apps", version="v1beta1", kind="Deployment", plural="deployments", status=True)
@@ -392,9 +403,8 @@ def test_a_status_made_of_the_same_is_the_same_whatever_time_is_stamped_into_it(
 def test_an_empty_value_that_an_apply_did_not_leave_there_may_come_with_the_next(
     part: JsonObject, answer: JsonObject, again: bool
 ) -> None:
-    managed = {"metadata": {"managedFields": [entry({})]}}
-    assert may_change_again(part, answer | managed) is again
-    assert may_change_again(part, answer)
+    assert may_change_again(part, live_object(answer, entry({}))) is again
+    assert may_change_again(part, raw_object(encode(answer | {"metadata": {"name": "x"}})))
 
 
 def test_a_mismatch_names_the_field_and_what_is_there() -> None:
@@ -514,3 +524,31 @@ trees = st.recursive(st.just({}), lambda inner: st.dictionaries(names, inner, ma
 def test_a_union_holds_both_and_is_the_same_either_way(one: JsonObject, other: JsonObject) -> None:
     assert union(one, other) == union(other, one)
     assert union(union(one, other), one) == union(one, other)
+
+
+def test_the_atomic_types_and_maps_are_those_that_kubernetes_declares() -> None:
+    types, fields = set[str](), set[tuple[str, str]]()
+    for path in (Path(data.__file__).parent / "openapi").glob("*.json.xz"):
+        schemas = json.loads(lzma.decompress(path.read_bytes()))["components"]["schemas"]
+        for name, schema in schemas.items():
+            short = name.rpartition(".")[2]
+            if schema.get("x-kubernetes-map-type") == "atomic":
+                types.add(short)
+            for key, below in schema.get("properties", {}).items():
+                if below.get("x-kubernetes-map-type") == "atomic":
+                    fields.add((short, key))
+    assert types == ATOMIC_TYPES
+    assert fields == ATOMIC_FIELDS
+
+
+def test_a_built_in_kind_needs_no_answer_to_know_its_atomic_fields() -> None:
+    kind = kind_of(apps_v1.Deployment)
+    desired = deployment()
+    desired["spec"]["selector"] = {"matchLabels": {"app": "demo"}}
+    containers(desired)[0]["command"] = ["sleep", "1"]
+    fields = fields_of({"metadata": {"labels": {"app": "demo"}}, "spec": desired["spec"]})
+    fields["f:spec"]["f:selector"] = {}
+    live = live_object(desired, entry(fields))
+    unknown = ApplyMemory("ours").must_send(kind, desired, live)
+    assert unknown is not None
+    assert ApplyMemory("ours").must_send(kind, desired, live, form=apps_v1.Deployment) is None

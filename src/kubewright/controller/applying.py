@@ -26,8 +26,8 @@ the kind is not known here; the entry stands in for it, because the server wrote
 Two kinds of nodes can be read in two ways: an empty node of a map or list that is not empty (an atomic value, or one
 that was applied as `{}` or null before and merges field by field), and a map that is listed itself beside its fields
 (an entry of a map, or a declared field after an edit of the entry). `Shapes` holds what the answers to our own applies
-showed about these places of a kind: until then they are doubt. So the first object of a kind may be sent once after a
-start, and the others of the kind are not.
+showed about these places of a kind, and what Kubernetes declares for the classes of built-in kinds: until then they
+are doubt. So the first object of a custom kind may be sent once after a start, and the others of the kind are not.
 
 Everything that is not proven is sent, and the answer is remembered (`ApplyMemory`): the same desired object is not
 sent again as long as the live object is what the answer was. Compared are the content without status (which an apply
@@ -40,11 +40,13 @@ A status apply is the same question about the `status` subresource and our entry
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from functools import cache
+from types import UnionType
+from typing import Any, NamedTuple, Union, cast, get_args, get_origin
 
 import msgspec
 
-from kubewright.api import JsonObject, Kind, RawObject, parse
+from kubewright.api import JsonObject, Kind, RawObject, field_types, parse
 from kubewright.controller.managed_fields import (
     SELF,
     STATUS,
@@ -66,6 +68,47 @@ _WHOLE: Mapping[type, str] = {dict: "whole map", list: "whole list"}
 _ITEM = "k"
 _UNOWNED = frozenset({"name", "namespace"})
 """Metadata that names the object; no manager owns it."""
+
+ATOMIC_TYPES = frozenset(
+    [
+        "ConfigMapKeySelector",
+        "CrossVersionObjectReference",
+        "EndpointAddress",
+        "EndpointPort",
+        "FileKeySelector",
+        "LabelSelector",
+        "LocalObjectReference",
+        "MatchResources",
+        "NamedRuleWithOperations",
+        "NodeSelector",
+        "NodeSelectorTerm",
+        "ObjectFieldSelector",
+        "ObjectReference",
+        "OwnerReference",
+        "ParamKind",
+        "ParamRef",
+        "ResourceFieldSelector",
+        "RoleRef",
+        "ScopeSelector",
+        "SecretKeySelector",
+        "SecretReference",
+        "ServiceBackendPort",
+        "Subject",
+        "TopologySelectorTerm",
+        "TypedLocalObjectReference",
+        "Variable",
+    ]
+)
+"""Types of the built-in kinds that Kubernetes declares to be one value (x-kubernetes-map-type: atomic)."""
+ATOMIC_FIELDS = frozenset(
+    {
+        ("PodSpec", "nodeSelector"),
+        ("ReplicationControllerSpec", "selector"),
+        ("Scheduling", "nodeSelector"),
+        ("ServiceSpec", "selector"),
+    }
+)
+"""Maps of the built-in kinds that are one value. Their lists are one value unless the class has keys for them."""
 
 Shape = dict[str, Any]
 """What is known of a place of a kind: whether maps or lists there are one value (`_WHOLE`), whether the place is listed
@@ -96,12 +139,14 @@ def _doubt(desired: Any, live: Any, owned: Fields, shape: Shape | None) -> str |
             return ""
         whole = _WHOLE.get(desired.__class__)
         return None if whole is None or not desired or (shape is not None and whole in shape) else ""
-    if isinstance(desired, dict) and isinstance(live, dict):
+    # Classes are compared, not cast: this runs for each field of each child on each new version of it.
+    form = desired.__class__
+    if form is dict and live.__class__ is dict:
         if SELF in owned and (shape is None or SELF not in shape):
             return ""
-        return _map_doubt(cast("JsonObject", desired), cast("JsonObject", live), owned, shape)
-    if isinstance(desired, list) and isinstance(live, list):
-        return _list_doubt(cast("list[Any]", desired), cast("list[Any]", live), owned, shape)
+        return _map_doubt(desired, live, owned, shape)
+    if form is list and live.__class__ is list:
+        return _list_doubt(desired, live, owned, shape)
     return ""
 
 
@@ -220,15 +265,11 @@ def _equal(one: Any, other: Any) -> bool:
     if kind is str:
         return bool(one == other)
     if kind is dict:
-        if not isinstance(other, dict) or len(one) != len(cast("JsonObject", other)):
+        if other.__class__ is not dict or len(one) != len(other):
             return False
-        theirs = cast("JsonObject", other)
-        return all(key in theirs and _equal(value, theirs[key]) for key, value in one.items())
+        return all(key in other and _equal(value, other[key]) for key, value in one.items())
     if kind is list:
-        if not isinstance(other, list):
-            return False
-        items = cast("list[Any]", other)
-        return len(one) == len(items) and all(map(_equal, one, items))
+        return other.__class__ is list and len(one) == len(other) and all(map(_equal, one, other))
     if kind is bool or isinstance(other, bool):
         return one is other
     return bool(one == other)
@@ -239,14 +280,16 @@ def fingerprint(value: Any) -> bytes:
     return msgspec.json.encode(value, order="deterministic")
 
 
-def may_change_again(part: JsonObject, answer: JsonObject) -> bool:
+def may_change_again(part: JsonObject, answer: RawObject) -> bool:
     """Return True if applying the same once more may change the object that the server answered with.
 
     An apply of `{}`, `[]` or null removes our fields below it and with them the map or list itself; only the next
     apply adds the empty value. So what is desired empty must be there, or be applied a second time. And an object
     whose last manager has gone is given one by the next apply.
     """
-    return not _entries(answer) or _lacks_empty(part, answer)
+    if not answer.meta.managed_fields:
+        return True
+    return _has_empty(part) and _lacks_empty(part, parse(answer.raw))
 
 
 def _lacks_empty(value: Any, there: Any) -> bool:
@@ -262,10 +305,11 @@ def _lacks_empty(value: Any, there: Any) -> bool:
 
 
 def _has_empty(value: Any) -> bool:
-    if isinstance(value, dict):
-        return not value or any(map(_has_empty, cast("JsonObject", value).values()))
-    if isinstance(value, list):
-        return not value or any(map(_has_empty, cast("list[Any]", value)))
+    kind = value.__class__
+    if kind is dict:
+        return not value or any(map(_has_empty, value.values()))
+    if kind is list:
+        return not value or any(map(_has_empty, value))
     return value is None
 
 
@@ -292,6 +336,50 @@ class Shapes:
         left = MAX_SHAPES - self._counts.get(key, 0)
         added = _learn(part, owned, self.root(kind, subresource), left)
         self._counts[key] = self._counts.get(key, 0) + added
+
+    def declare(self, kind: Kind, subresource: str, part: JsonObject, form: type) -> None:
+        """Note what Kubernetes declares about the places of an applied part of a built-in kind."""
+        _declare(part, form, self.root(kind, subresource))
+
+
+def _declare(desired: JsonObject, cls: type, shape: Shape) -> None:
+    lists: Mapping[str, tuple[str, ...]] = getattr(cls, "__lists__", {})
+    for name, wire, hint in _typed_fields(cls):
+        value = desired.get(wire)
+        if not value or not isinstance(value, dict | list):
+            continue
+        below: Shape = shape.setdefault(f"f:{wire}", {})
+        origin, element = get_origin(hint), get_args(hint)
+        if origin is list and isinstance(value, list):
+            if name not in lists:
+                below[_WHOLE[list]] = True
+            elif lists[name] and isinstance(element[0], type):
+                item: Shape = below.setdefault(_ITEM, {})
+                for one in cast("list[JsonObject]", value):
+                    _declare_map(one, element[0], item)
+        elif origin is dict and (cls.__name__, wire) in ATOMIC_FIELDS:
+            below[_WHOLE[dict]] = True
+        elif isinstance(hint, type) and isinstance(value, dict):
+            _declare_map(cast("JsonObject", value), hint, below)
+
+
+def _declare_map(desired: JsonObject, cls: type, shape: Shape) -> None:
+    if cls.__name__ in ATOMIC_TYPES:
+        shape[_WHOLE[dict]] = True
+    elif issubclass(cls, msgspec.Struct):
+        _declare(desired, cls, shape)
+
+
+@cache
+def _typed_fields(cls: type[msgspec.Struct]) -> tuple[tuple[str, str, Any], ...]:
+    """Return attribute, wire name and type of each field of a class, without None."""
+    hints = field_types(cls)
+    return tuple(
+        (name, wire, next((one for one in get_args(hints[name]) if one is not type(None)), hints[name]))
+        if get_origin(hints[name]) in (Union, UnionType)
+        else (name, wire, hints[name])
+        for name, wire in zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True)
+    )
 
 
 def _learn(desired: Any, owned: Fields, shape: Shape, left: int) -> int:
@@ -359,12 +447,19 @@ class ApplyMemory:
         self._applied: OrderedDict[tuple[str, str], _Applied] = OrderedDict()
 
     def must_send(
-        self, kind: Kind, desired: JsonObject, live: RawObject, *, subresource: str = "", source: Any = None
+        self,
+        kind: Kind,
+        desired: JsonObject,
+        live: RawObject,
+        *,
+        subresource: str = "",
+        source: Any = None,
+        form: Any = None,
     ) -> Doubt | None:
         """Return why the document must be sent; None if the server would change nothing.
 
         `source` is what the document was made of if that says better than the document whether it is the same
-        as before: times are stamped into a status.
+        as before: times are stamped into a status. `form` is the class of a built-in kind, if the document has one.
         """
         meta = live.meta
         key, asked = (meta.uid, subresource), _hash(desired if source is None else source)
@@ -374,6 +469,9 @@ class ApplyMemory:
             return None
         state: JsonObject = parse(live.raw)
         field = self._unproven(kind, desired, state, subresource)
+        if field is not None and kind.builtin and isinstance(form, type):
+            self._shapes.declare(kind, subresource, applied_part(desired, subresource), form)
+            field = self._unproven(kind, desired, state, subresource)
         if field is None:
             self._remember(key, _Applied(asked, meta.resource_version, is_proven=True))
             return None
@@ -389,28 +487,40 @@ class ApplyMemory:
 
     def learn(
         self, kind: Kind, desired: JsonObject, answer: RawObject, *, subresource: str = "", source: Any = None
-    ) -> bool:
-        """Learn from the answer to an apply; returns True if the same was not applied before."""
+    ) -> "Mismatch | None":
+        """Learn from the answer to an apply.
+
+        Returns a field that the server did not keep as it was applied, unless the same was applied before.
+        """
         meta = answer.meta
         state: JsonObject = parse(answer.raw)
+        part = applied_part(desired, subresource)
         entry = self._entry(state, subresource)
         if entry is not None:
-            self._shapes.learn(kind, subresource, applied_part(desired, subresource), fields_of(entry))
-        field = self._unproven(kind, desired, state, subresource)
-        relevant, altered = None, frozenset[int]()
-        if field is not None:
-            relevant = self._relevant(kind, state, subresource)
-            altered = frozenset(map(_mismatch_hash, mismatches(applied_part(desired, subresource), state)))
+            self._shapes.learn(kind, subresource, part, fields_of(entry))
         key, asked = (meta.uid, subresource), _hash(desired if source is None else source)
+        if self._unproven_part(kind, part, entry, state, subresource) is None:
+            # The answer is the desired object and what others added to it, so no field differs.
+            self._remember(key, _Applied(asked, meta.resource_version, is_proven=True))
+            return None
         known = self._applied.get(key)
-        self._remember(key, _Applied(asked, meta.resource_version, field is None, relevant, altered))
-        return known is None or known.desired != asked
+        found = list(mismatches(part, state))
+        relevant = self._relevant(kind, state, subresource)
+        altered = frozenset(map(_mismatch_hash, found))
+        self._remember(
+            key, _Applied(asked, meta.resource_version, is_proven=False, relevant=relevant, altered=altered)
+        )
+        return found[0] if found and (known is None or known.desired != asked) else None
 
     def _unproven(self, kind: Kind, desired: JsonObject, state: JsonObject, subresource: str) -> str | None:
-        entry = self._entry(state, subresource)
+        part, entry = applied_part(desired, subresource), self._entry(state, subresource)
+        return self._unproven_part(kind, part, entry, state, subresource)
+
+    def _unproven_part(
+        self, kind: Kind, part: JsonObject, entry: Entry | None, state: JsonObject, subresource: str
+    ) -> str | None:
         if entry is None or entry.get("apiVersion") != kind.api_version:
             return "metadata.managedFields"
-        part = applied_part(desired, subresource)
         return unproven_field(part, state, fields_of(entry), self._shapes.root(kind, subresource))
 
     def _relevant(self, kind: Kind, state: JsonObject, subresource: str) -> int | None:

@@ -152,15 +152,14 @@ def defaulted_children(name: str) -> list[Object]:
 
 
 WRITES_AFTER_A_RESTART = {
-    # Proven by the live object and our entry alone.
+    # Proven by the live object, our entry, and what Kubernetes declares about the kind.
     "ConfigMap": 0,
     "Secret": 0,
-    # The first answer shows which maps and lists of the kind are atomic; with that all others are proven.
-    "Deployment": 1,
-    "Service": 1,
-    "Job": 1,
-    "CronJob": 1,
-    "Ingress": 1,
+    "Deployment": 0,
+    "Service": 0,
+    "Job": 0,
+    "CronJob": 0,
+    "Ingress": 0,
     # The server completes the elements of an atomic list (volumeClaimTemplates): each object is sent once.
     "StatefulSet": 3,
 }

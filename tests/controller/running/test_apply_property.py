@@ -198,7 +198,7 @@ class _Example:
             if answer is None:
                 return None
             self._counts["sent again at once"] += count > 0
-            if answer.meta.resource_version == version or not may_change_again(part, parse(answer.raw)):
+            if answer.meta.resource_version == version or not may_change_again(part, answer):
                 break
             version = answer.meta.resource_version
         assert answer is not None

@@ -26,7 +26,7 @@ from kubewright.api import (
 )
 from kubewright.client import requests
 from kubewright.controller import managed_fields
-from kubewright.controller.applying import ApplyMemory, Mismatch, applied_part, may_change_again, mismatches
+from kubewright.controller.applying import ApplyMemory, Mismatch, applied_part, may_change_again
 from kubewright.controller.declaration import Controller
 from kubewright.controller.errors import ChildVanishes, ObjectTerminating, StaleObject, UndeclaredAccess
 from kubewright.controller.running.dependencies import RuntimeDependencies
@@ -133,7 +133,7 @@ class Writer:
                 self._expect_deletion(owner, kind, live.meta)
                 return decode_as(child.form, live.raw)
             live = await self._take_over(kind, live)
-            doubt = self._applied.must_send(kind, desired, live)
+            doubt = self._applied.must_send(kind, desired, live, form=child.form)
             if doubt is None:
                 self._instruments.applies_skipped.inc()
                 return decode_as(child.form, live.raw)
@@ -145,8 +145,7 @@ class Writer:
         answer = await self._send_apply(request, live, applied_part(desired))
         if live is None or live.meta.uid != answer.meta.uid:
             self._creations.note(kind, key, owner.uid)
-        if self._applied.learn(kind, desired, answer):
-            self._report_altered(kind, applied_part(desired), answer)
+        self._report_altered(kind, answer, self._applied.learn(kind, desired, answer))
         self._dependencies.record_write(kind, answer)
         if answer.meta.deletion_timestamp is not None:
             self._expect_deletion(owner, kind, answer.meta)
@@ -240,7 +239,9 @@ class Writer:
         asked: JsonObject = {"status": given, "generation": generation}
         desired = stamp_conditions(given, live_status(live), generation, utc_now())
         document: JsonObject = {"metadata": _name(kind, key), "status": desired}
-        doubt = self._applied.must_send(kind, document, live, subresource="status", source=asked)
+        doubt = self._applied.must_send(
+            kind, document, live, subresource="status", source=asked, form=target.form
+        )
         if doubt is None:
             return decode_as(target.form, live.raw)
         if doubt.drift is not None:
@@ -256,8 +257,8 @@ class Writer:
                 f"patch {kind.resource}/status {key}: the object is there but has no status of its own: "
                 "does its CRD have the status subresource?"
             ) from None
-        if self._applied.learn(kind, document, answer, subresource="status", source=asked):
-            self._report_altered(kind, applied_part(document, "status"), answer)
+        altered = self._applied.learn(kind, document, answer, subresource="status", source=asked)
+        self._report_altered(kind, answer, altered)
         self._dependencies.record_write(kind, answer)
         return decode_as(target.form, answer.raw)
 
@@ -477,15 +478,14 @@ class Writer:
         version = None if live is None else live.meta.resource_version
         answer = await self._client.send(request)
         for _ in range(REPEATED_APPLIES):
-            if answer.meta.resource_version == version or not may_change_again(part, parse(answer.raw)):
+            if answer.meta.resource_version == version or not may_change_again(part, answer):
                 break
             version = answer.meta.resource_version
             answer = await self._client.send(request)
         return answer
 
-    def _report_altered(self, kind: Kind, part: JsonObject, answer: RawObject) -> None:
+    def _report_altered(self, kind: Kind, answer: RawObject, found: Mismatch | None) -> None:
         """Report a field that the server did not keep as it was applied."""
-        found = next(mismatches(part, parse(answer.raw)), None)
         if found is not None:
             self._instruments.applies_altered.inc()
             note = f"The server did not take {found.text} as controller {self._controller.name} applied it"
