@@ -208,7 +208,7 @@ def test_who_judges_what_can_be_scaled_is_told_that_scaling_passes_by(shop: Path
     assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 0
     if scaled:
         toy = shop / "toyshop" / "toy.py"
-        said = '    version="v1",\n    scale=kw.Scale(spec=".spec.message", status=".status.message"),\n'
+        said = '    version="v1",\n    scale=kw.Scale(spec=".spec.message", status=".status.conditions[0].observedGeneration"),\n'
         text = toy.read_text().replace('    version="v1",\n', said)
         toy.write_text(text.replace("    conditions:", '    message: str = ""\n    conditions:', 1))
     assert exit_code("create", "webhook", "--kind", "Toy", "--validation") == 0
