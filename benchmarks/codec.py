@@ -23,7 +23,7 @@ class Part(kw.Model):
 
 
 class WidgetSpec(kw.Model):
-    """What a widget shall be."""
+    """The desired state of a widget."""
 
     replicas: Annotated[int, kw.Field(ge=0)]
     parts: list[Part] = []

@@ -24,7 +24,7 @@ from stage.server import NAMESPACE, install, real_server
 
 from kubewright.client import Client
 
-PATIENCE = 600.0
+DEFAULT_TIMEOUT = 600.0
 PAUSE = 1.0
 SPACING = 0.005
 STEP = 10_000
@@ -62,7 +62,7 @@ def reconciled(port: int) -> float:
 
 async def wait_reconciled(program: Running, port: int, count: float) -> None:
     """Wait until so many were reconciled, and until nothing follows."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEFAULT_TIMEOUT):
         while (now := await asyncio.to_thread(reconciled, port)) < count:
             program.check()
             await asyncio.sleep(PAUSE)

@@ -54,7 +54,7 @@ async def alternate_async(
 
 
 def _in_turn(contenders: Mapping[str, T], number: int) -> list[tuple[str, T]]:
-    # Who comes first changes, so that a machine that slows down or warms up favours nobody.
+    # Who comes first changes, so that a machine that slows down or warms up favours no contender.
     listed = list(contenders.items())
     shift = number % len(listed)
     return listed[shift:] + listed[:shift]
@@ -106,7 +106,7 @@ class Row:
 
     @property
     def met(self) -> bool | None:
-        """Tell whether the goal is met; None without a goal or without what it is about."""
+        """Return True if the goal is met; None without a goal or without what it is about."""
         if not self.goal or self.judged is None:
             return None
         comparison, bound = self.goal.split()[:2]
@@ -166,7 +166,7 @@ class Bench:
         self.notes: list[str] = []
 
     def wants(self, contender: str) -> bool:
-        """Tell whether a contender was chosen; ours always is, and a peer unless `--peers` leaves it out."""
+        """Return True if a contender was chosen; ours always is, and a peer unless `--peers` leaves it out."""
         return contender == OURS or contender in getattr(self.options, "peers", (contender,))
 
     def progress(self, text: str) -> None:

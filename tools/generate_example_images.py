@@ -28,7 +28,7 @@ RUN python -m pip uninstall --yes --quiet --root-user-action ignore pip \\
 COPY --from=build /venv /venv
 COPY --from=build /app /app
 WORKDIR /app
-# A number, so that Kubernetes can tell that it is not root.
+# A numeric user, so that Kubernetes can verify that it is not root.
 USER 65532:65532
 ENTRYPOINT [$entry]
 """)

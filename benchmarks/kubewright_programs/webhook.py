@@ -33,7 +33,7 @@ def completed(sample: Sample) -> None:
 
 
 async def serve(port: int, certificates: Path) -> None:
-    """Serve until told to stop."""
+    """Serve until stopped."""
     metrics, context = Registry(), FollowingContext()
     source = DirectorySource(context, metrics, certificates)
     await source.prepare()

@@ -28,7 +28,7 @@ APPLY = "controller-runtime-apply"
 KUBE_RS = "kube-rs"
 KOPF = "kopf"
 PEERS = (CREATE_OR_UPDATE, KUBE_RS, APPLY, KOPF)
-PATIENCE = 600.0
+DEFAULT_TIMEOUT = 600.0
 
 
 async def echo_operators(bench: Noting, kubeconfig: Path) -> dict[str, Command]:
@@ -82,7 +82,7 @@ class Sightings:
 
     async def wait(self, *, count: int = 0, name: str = "", program: Running | None = None) -> None:
         """Wait until so many, or the one named, have been seen."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(DEFAULT_TIMEOUT):
             while len(self.at) < count or (name and name not in self.at):
                 self._changed.clear()
                 with contextlib.suppress(TimeoutError):

@@ -94,7 +94,7 @@ async def _built(bench: Noting, what: str, program: Path, command: Command, fold
 
 
 def _is_fresh(program: Path, sources: Path) -> bool:
-    """Tell whether the program was built after the last change of its sources."""
+    """Return True if the program was built after the last change of its sources."""
     if not program.exists():
         return False
     built = program.stat().st_mtime

@@ -50,7 +50,7 @@ def environment(deployment: apps_v1.Deployment) -> dict[str, str]:
 
 
 def is_rolled_out(deployment: apps_v1.Deployment) -> bool:
-    """Tell whether its controller has nothing left to write."""
+    """Return True if its controller has nothing left to write."""
     progress = [found.reason for found in deployment.status.conditions if found.type == "Progressing"]
     return deployment.status.ready_replicas == 1 and progress == ["NewReplicaSetAvailable"]
 

@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def can_draw() -> bool:
-    """Tell whether somebody watches on a terminal that can be drawn on."""
+    """Return True if somebody watches on a terminal that can be drawn on."""
     return sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
 
 

@@ -109,7 +109,7 @@ class Story:
         return f"ERROR: {group.status.last_message}"
 
     async def right_template(self) -> str:
-        """Mend the VmGroup."""
+        """Fix the VmGroup."""
         await self._patch(VmGroup, GROUP, {"spec": {"template": TEMPLATE}})
         group = await self._cluster.eventually(VmGroup, GROUP, lambda it: it.status.phase == "RUNNING")
         return f"RUNNING {group.status.current_replicas}/{group.status.desired_replicas}"

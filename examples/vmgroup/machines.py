@@ -11,7 +11,7 @@ from vmgroup.provider import Machine
 
 
 def folder_of(group: VmGroup) -> str:
-    """Name the folder of a group; two groups may share one, so machines are told apart by name."""
+    """Name the folder of a group; two groups may share one, so machines are identified by name."""
     return f"{group.metadata.namespace}-{group.metadata.name}"
 
 
@@ -31,7 +31,7 @@ def _letters(text: str) -> str:
 
 
 def belongs_to(group: VmGroup, machine: Machine) -> bool:
-    """Tell whether a machine was made for this group."""
+    """Return True if a machine was made for this group."""
     return re.fullmatch(rf"{re.escape(group.metadata.name)}-replica-[a-z]{{8}}", machine.name) is not None
 
 
@@ -47,7 +47,7 @@ def status_of(group: VmGroup, phase: Phase, machines: list[Machine], message: st
 
 
 def spec_applied(group: VmGroup, machines: Iterable[Machine]) -> kw.Condition:
-    """Tell in a condition whether live machines are as the spec says: they are not rebuilt by themselves."""
+    """Report in a condition whether live machines match the spec: they are not rebuilt automatically."""
     wanted = (group.spec.cpu, group.spec.memory, group.spec.template)
     different = sorted(
         machine.name

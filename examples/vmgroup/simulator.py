@@ -102,7 +102,7 @@ class Simulator:
         return simulator
 
     async def has_template(self, template: str) -> bool:
-        """Tell whether the file names this template."""
+        """Return True if the file names this template."""
         return template in (await self._read())["templates"]
 
     async def machines(self, folder: str) -> list[Machine]:

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 import kubewright as kw
-from kubewright.testing import PATIENCE, Cluster
+from kubewright.testing import DEFAULT_TIMEOUT, Cluster
 from vmgroup import VmGroup, VmGroupSpec, controller, operator, vcenter_session
 from vmgroup.inventory import find_template
 from vmgroup.provider import Machine, Provider, ProviderError, provider
@@ -340,6 +340,6 @@ async def all_on(outside: Provider, folder: str, count: int) -> bool:
 
 
 async def until(holds: Callable[[], Any]) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEFAULT_TIMEOUT):
         while not await holds():  # noqa: ASYNC110 (what is waited for lies outside)
             await asyncio.sleep(0.05)

@@ -12,7 +12,7 @@ import kubewright as kw
 from kubewright.api import kind_of
 from kubewright.api.builtin import core_v1
 from kubewright.manager import Manager
-from kubewright.testing import PATIENCE, Cluster
+from kubewright.testing import DEFAULT_TIMEOUT, Cluster
 from vmgroup import VmGroup, VmGroupSpec, controller, operator
 from vmgroup.simulator import Call, Fault, World, empty_world, read_world, write_world
 
@@ -44,7 +44,7 @@ class Outside:
         return [call for call in self.world["calls"] if call["operation"] == operation]
 
     async def eventually(self, holds: Callable[[World], object]) -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(DEFAULT_TIMEOUT):
             while not holds(self.world):  # noqa: ASYNC110 (what is waited for lies in a file)
                 await asyncio.sleep(0.02)
 

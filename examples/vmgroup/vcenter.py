@@ -48,7 +48,7 @@ class VCenter:
         self._root = root
 
     async def has_template(self, template: str) -> bool:
-        """Tell whether there is a template of this name."""
+        """Return True if there is a template of this name."""
         return await self._ask(lambda content: find_template(content, template)) is not None
 
     async def machines(self, folder: str) -> list[Machine]:
@@ -160,5 +160,5 @@ def _make_folder(content: Any, path: tuple[str, ...]) -> None:
     try:
         above.CreateFolder(path[-1])
     except vim.fault.DuplicateName:
-        # Somebody was faster.
+        # Another client created it first.
         pass

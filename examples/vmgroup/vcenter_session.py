@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 REQUEST_SECONDS = 30
 BROKEN = (OSError, http.client.HTTPException, ExpatError)
-"""What tells of a connection that broke, or of an answer that ended too early."""
+"""Errors of a connection that broke, or of a response that ended early."""
 IDLE_SECONDS = 20
 """Idle connections are not used again after that: the other side may have closed them."""
 
@@ -69,7 +69,7 @@ class Session:
         self._turn = threading.Lock()
 
     def open(self) -> None:
-        """Log in; what no time will mend, a wrong password or a certificate not trusted, is a ConfigError."""
+        """Log in; raise ConfigError for a wrong password or an untrusted certificate, which retries cannot fix."""
         where, user = f"vCenter {self._settings.host}", self._settings.user
         try:
             self._connected()

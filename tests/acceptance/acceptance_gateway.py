@@ -32,7 +32,7 @@ GONE = (
     b'{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",'
     b'"message":"too old resource version: 1 (2)","reason":"Expired","code":410}}\n'
 )
-PATIENCE = 3600.0
+DEFAULT_TIMEOUT = 3600.0
 _HOP_BY_HOP = {"connection", "transfer-encoding", "content-length", "content-encoding", "keep-alive", "host"}
 _PATH = re.compile(
     r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>[^/]+)(?:/namespaces/(?P<namespace>[^/]+))?"
@@ -73,7 +73,7 @@ class Exchange:
 
     @property
     def is_write(self) -> bool:
-        """Tell whether it asks for a change of an object, Events and Leases aside."""
+        """Return True if it asks for a change of an object, Events and Leases aside."""
         right = self.right
         return self.method in _VERBS and right is not None and right.resource not in ("events", "leases")
 
@@ -204,7 +204,7 @@ class Gateway(Handler):
             return Response(200, GONE)
         self._open.append(exchange)
         try:
-            answer, body = await self._pool.stream(*self._forwarded(request), PATIENCE)
+            answer, body = await self._pool.stream(*self._forwarded(request), DEFAULT_TIMEOUT)
         except BaseException as error:
             self._open.remove(exchange)
             if isinstance(error, ExchangeFailed):
@@ -218,7 +218,7 @@ class Gateway(Handler):
     async def _stream(self, exchange: Exchange, body: Body, writer: BodyWriter) -> None:
         exchange.connection = cast(ServerConnection, writer)
         try:
-            while not exchange.cut and (piece := await body.read(PATIENCE)):
+            while not exchange.cut and (piece := await body.read(DEFAULT_TIMEOUT)):
                 await writer.write(piece)
         except ExchangeFailed as error:
             raise HangUp from error

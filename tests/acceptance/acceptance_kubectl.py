@@ -6,7 +6,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from kubewright.testing import PATIENCE, find_binaries
+from kubewright.testing import DEFAULT_TIMEOUT, find_binaries
 
 
 def find_kubectl() -> Path | None:
@@ -48,7 +48,7 @@ class Kubectl:
 
     async def in_time(self, *arguments: str) -> str:
         """Try until it works: a server tells of a new kind, and asks who judges and converts it, in its own time."""
-        deadline = asyncio.get_running_loop().time() + PATIENCE
+        deadline = asyncio.get_running_loop().time() + DEFAULT_TIMEOUT
         while True:
             try:
                 return await self(*arguments)

@@ -31,7 +31,7 @@ class Case:
     tests: list[str]
 
     def includes(self, node: str) -> bool:
-        """Tell whether a test belongs to this case."""
+        """Return True if a test belongs to this case."""
         name = node.rpartition("/")[2]
         return any(name.startswith(test) for test in self.tests)
 

@@ -20,7 +20,7 @@ from vmgroup.simulator import World, read_world
 
 SHELL, GROUP, CONSUMER = "myownshell-sample", "vg-1", "pulsarconsumer-sample"
 DEPLOYMENT = f"{CONSUMER}-deployment"
-PATIENCE = 100.0
+DEFAULT_TIMEOUT = 100.0
 """As long as the slowest recovery: a lease that runs out, a backoff, a real garbage collector that looks for kinds."""
 
 
@@ -39,11 +39,11 @@ class Stage:
 
     async def eventually(self, kind: type[Any], name: str, holds: Callable[[Any], object] = bool) -> Any:
         """Wait for an object, longer than any recovery takes."""
-        return await self.cluster.eventually(kind, name, holds, timeout=PATIENCE)
+        return await self.cluster.eventually(kind, name, holds, timeout=DEFAULT_TIMEOUT)
 
     async def gone(self, kind: type[Any], name: str) -> None:
         """Wait for an object's end."""
-        await self.cluster.eventually_gone(kind, name, timeout=PATIENCE)
+        await self.cluster.eventually_gone(kind, name, timeout=DEFAULT_TIMEOUT)
 
     async def patch(self, kind: type[Any], name: str, change: dict[str, Any]) -> None:
         """Change an object as its user would."""
@@ -70,7 +70,7 @@ class Step:
 async def apply_samples(stage: Stage) -> None:
     for document in stage.sample.documents():
         document["metadata"]["namespace"] = stage.cluster.namespace
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(DEFAULT_TIMEOUT):
             while True:
                 try:
                     await stage.cluster.client.apply(document, field_manager="person")

@@ -7,12 +7,12 @@ from typing import Unpack
 from kubewright.api import ApiError, BadRequest, Invalid, JsonObject, Kind, NotFound
 from kubewright.api.builtin import authorization_v1
 from kubewright.client import Client, WriteOptions
-from kubewright.testing import PATIENCE
+from kubewright.testing import DEFAULT_TIMEOUT
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
     """Wait until something holds in the cluster."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEFAULT_TIMEOUT):
         while not await holds():
             await asyncio.sleep(0.02)
 

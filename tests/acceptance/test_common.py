@@ -13,7 +13,7 @@ from http_wire import connected
 from kubewright.api import CUSTOM_RESOURCE_DEFINITION, ApiError, from_wire, kind_of
 from kubewright.manager import Manager, ManagerOptions, WebhookOptions
 from kubewright.schema import crd
-from kubewright.testing import PATIENCE, Cluster
+from kubewright.testing import DEFAULT_TIMEOUT, Cluster
 
 JsonObject = dict[str, Any]
 
@@ -143,7 +143,7 @@ async def store_malformed(sample: Sample, cluster: Cluster, bad: JsonObject) -> 
         definition, field_manager="kubewright-testing", kind=CUSTOM_RESOURCE_DEFINITION
     )
     kind = kind_of(sample.kind)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEFAULT_TIMEOUT):
         while True:
             try:
                 await cluster.client.create(bad, kind=kind)
@@ -157,14 +157,14 @@ async def store_malformed(sample: Sample, cluster: Cluster, bad: JsonObject) -> 
 
 
 async def wait_any(cluster: Cluster, kind: type[Any]) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEFAULT_TIMEOUT):
         while not await cluster.client.list(kind, namespace=cluster.namespace):
             await asyncio.sleep(0.05)
 
 
 async def wait_reconciled(manager: Manager, *, at_least: int) -> None:
     """Wait until the operator has looked at that many objects, and has nothing left to look at."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEFAULT_TIMEOUT):
         while True:
             done = [sum(found.outcomes.values()) for found in manager.statistics().controllers]
             if sum(done) >= at_least:

@@ -13,7 +13,7 @@ import yaml
 from acceptance_commands import CommandFailed, kubewright
 from acceptance_replica import Replica
 from acceptance_samples import SAMPLES, Sample
-from acceptance_stories import PATIENCE, STORIES, Stage
+from acceptance_stories import DEFAULT_TIMEOUT, STORIES, Stage
 from acceptance_waits import may
 
 import kubewright as kw
@@ -53,7 +53,7 @@ async def kubeconfig_of(cluster: Cluster, account: str, namespace: str, folder: 
 async def installer(sample: Sample, cluster: Cluster, tmp_path: Path) -> AsyncGenerator[Path, None]:
     """Give the kubeconfig of an account that an administrator let install this operator."""
     names = Names(sample.operator().name)
-    await cluster.eventually_gone(core_v1.Namespace, names.namespace, timeout=PATIENCE)
+    await cluster.eventually_gone(core_v1.Namespace, names.namespace, timeout=DEFAULT_TIMEOUT)
     await cluster.create(core_v1.ServiceAccount(kw.Meta(INSTALLER)))
     granted = tmp_path / "installer.yaml"
     subject = f"{cluster.namespace}/{INSTALLER}"
@@ -127,7 +127,7 @@ async def test_installed_with_least_rights_it_works_with_least_rights(
         "--webhook-reach=url",
         f"--record-access={recording}",
     )
-    await operator.wait_says("Starting workers", timeout=PATIENCE)
+    await operator.wait_says("Starting workers", timeout=DEFAULT_TIMEOUT)
     stage = Stage(sample, cluster, tmp_path / "vcenter.json")
     for step in STORIES[sample.name]:
         await step.play(stage)

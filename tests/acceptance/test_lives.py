@@ -10,7 +10,7 @@ from acceptance_samples import Sample
 from acceptance_stories import STORIES, Stage
 
 from kubewright.controller import Operator, rules_for
-from kubewright.testing import PATIENCE, Cluster
+from kubewright.testing import DEFAULT_TIMEOUT, Cluster
 from kubewright.webhook import registration_rules, webhook_rules
 
 QUIET = 0.3
@@ -52,7 +52,7 @@ def cost(exchanges: Sequence[Exchange]) -> tuple[int, int]:
 
 async def quiet(gateway: Gateway) -> None:
     """Wait until nothing is asked for any more."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEFAULT_TIMEOUT):
         while True:
             before = len(gateway.exchanges)
             await asyncio.sleep(QUIET)

@@ -10,7 +10,7 @@ import pytest
 from acceptance_kubectl import Kubectl, KubectlFailed
 from acceptance_samples import SAMPLES
 
-from kubewright.testing import PATIENCE, Cluster
+from kubewright.testing import DEFAULT_TIMEOUT, Cluster
 
 FUNNY_JOE = """
 apiVersion: v1
@@ -40,7 +40,7 @@ def playing(cluster: Cluster, kubectl: Kubectl, tmp_path: Path, monkeypatch: pyt
     return play
 
 
-async def prints(ask: Callable[[], Awaitable[str]], pattern: str, *, timeout: float = PATIENCE) -> str:
+async def prints(ask: Callable[[], Awaitable[str]], pattern: str, *, timeout: float = DEFAULT_TIMEOUT) -> str:
     """Ask until what is printed matches."""
     said = ""
     try:

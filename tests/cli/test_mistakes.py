@@ -177,8 +177,14 @@ async def test_a_rehearsal_names_the_missing_rule_of_every_object(
             "Invalid value for '--port': 'x' is not a valid integer range (kubewright dev --help)",
         ),
         (["get", "pods", "-o", "xml"], "Invalid value for '-o' / '--output': 'xml' is not one of 'table'"),
-        (["init", "My Shop"], "'My Shop' is no name for a project: at most 63 lower case letters, digits"),
-        (["init", "shop", "--domain", "nodot"], "'nodot' is no domain: it has no dot, like example.com"),
+        (
+            ["init", "My Shop"],
+            "'My Shop' is not a valid project name: use at most 63 lowercase letters, digits",
+        ),
+        (
+            ["init", "shop", "--domain", "nodot"],
+            "'nodot' is not a valid domain: it has no dot, expected for example example.com",
+        ),
         (
             ["manifests", "x.py", "--only", "crds,roles"],
             "Invalid value for '--only': 'roles' is not a part: choose from",

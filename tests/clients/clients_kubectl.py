@@ -17,7 +17,7 @@ from kubewright.testing import find_binaries
 
 HERE = Path(__file__).parent
 STORIES = sorted(path.stem for path in (HERE / "kubectl").glob("*.yaml"))
-PATIENCE = 60.0
+DEFAULT_TIMEOUT = 60.0
 
 
 def find_kubectl() -> Path | None:
@@ -103,7 +103,7 @@ class Step:
         A table has many rows that controllers fill in their own time, and `until` names only some of them.
         """
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + PATIENCE
+        deadline = loop.time() + DEFAULT_TIMEOUT
         words = shlex.split(self.command.replace("NAMESPACE", kubectl.namespace))
         stdin = self.stdin.replace("NAMESPACE", kubectl.namespace)
         while True:

@@ -84,7 +84,7 @@ def test_works_with_kinds_it_was_told(cluster: Cluster) -> None:
 
 
 def _served(client: Any, kind: Any) -> bool:
-    """Tell whether somebody answers for a new kind, which is some time after it is established."""
+    """Return True if somebody answers for a new kind, which is some time after it is established."""
     from lightkube import ApiError
 
     try:

@@ -101,7 +101,7 @@ async def test_a_key_pressed_before_python_is_up_is_heard(tmp_path: Path) -> Non
 
 
 def _runs(parent: int, program: bytes) -> bool:
-    """Tell whether one of a process's children has been told to run a program."""
+    """Return True if one of a process's children has been told to run a program."""
     children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
     with contextlib.suppress(OSError):
         return any(program in Path(f"/proc/{child}/cmdline").read_bytes() for child in children)

@@ -226,4 +226,4 @@ def test_the_level_is_what_declarations_and_tests_support() -> None:
         """Do nothing."""
 
     met = {each.asks for each in criteria(kw.Operator(scaled), ["Card"]) if each.met}
-    assert "it scales by itself" in met
+    assert "scales automatically" in met

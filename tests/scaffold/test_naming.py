@@ -21,7 +21,7 @@ KINDS = st.from_regex(r"[A-Z][A-Za-z0-9]{0,30}", fullmatch=True)
     "name", ["", "1shop", "My_Shop", "shop!", "operator", "json", "kubewright", "class", "-a", "test"]
 )
 def test_a_name_that_is_no_project(name: str) -> None:
-    assert "is no name for a project" in project_trouble(name)
+    assert "is not a valid project name" in project_trouble(name)
 
 
 @pytest.mark.parametrize("name", ["shop", "my-shop", "s3"])
@@ -34,15 +34,15 @@ def test_what_is_wrong_is_said_with_a_way_out() -> None:
     assert kind_trouble("video-rack") == "kind 'video-rack' is not in CamelCase: like VideoRack"
     assert kind_trouble("Größe").endswith("letters from A to Z and digits, like VideoRack")
     assert "plural 'Video Racks': a DNS-1035 label" in plural_trouble("Video Racks")
-    assert "has no dot: give a whole one, like shop.example.com" in group_trouble("shop")
+    assert "has no dot: use a full group such as shop.example.com" in group_trouble("shop")
     assert "has no dot" in domain_trouble("localhost")
-    assert "like v1, v1beta1" in version_trouble("1")
+    assert "for example v1, v1beta1" in version_trouble("1")
 
 
 @pytest.mark.parametrize("name", ["k8s.io", "shop.k8s.io", "shop.kubernetes.io"])
 def test_groups_of_kubernetes_itself_are_refused(name: str) -> None:
-    assert "is Kubernetes' own: take one" in group_trouble(name)
-    assert "is Kubernetes' own: take one" in domain_trouble(name)
+    assert "is reserved for Kubernetes: use" in group_trouble(name)
+    assert "is reserved for Kubernetes: use" in domain_trouble(name)
     assert group_trouble(f"{name}.example.com") == group_trouble("myk8s.io") == ""
 
 

@@ -3,7 +3,7 @@
 import asyncio
 
 import kubewright as kw
-from kubewright.testing import PATIENCE, Cluster
+from kubewright.testing import DEFAULT_TIMEOUT, Cluster
 
 from .kinds import Widget, WidgetSpec, WidgetV1Alpha1
 
@@ -11,7 +11,7 @@ from .kinds import Widget, WidgetSpec, WidgetV1Alpha1
 async def judged(cluster: Cluster) -> None:
     """Wait until writes are judged."""
     wrong = Widget(kw.Meta("probe", namespace=cluster.namespace), spec=WidgetSpec(color="pink"))
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEFAULT_TIMEOUT):
         while True:
             try:
                 await cluster.client.create(wrong, dry_run=True)
@@ -27,7 +27,7 @@ async def asked(cluster: Cluster) -> None:
     """Wait until writes are judged, completed, and converted."""
     await judged(cluster)
     plain = WidgetV1Alpha1(kw.Meta("probe", namespace=cluster.namespace), size=7)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEFAULT_TIMEOUT):
         while True:
             try:
                 made = await cluster.client.create(plain, dry_run=True)

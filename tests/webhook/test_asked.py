@@ -11,7 +11,7 @@ import kubewright as kw
 from kubewright.api import ApiError, Kind, kind_of
 from kubewright.api.builtin import autoscaling_v1, core_v1, policy_v1
 from kubewright.client import requests
-from kubewright.testing import PATIENCE, Cluster
+from kubewright.testing import DEFAULT_TIMEOUT, Cluster
 
 JsonObject = dict[str, Any]
 
@@ -167,7 +167,7 @@ async def served(cluster: Cluster) -> AsyncIterator[Cluster]:
             lambda: evict(cluster, "held", dry_run=True),
         ):
             await refused_in_time(attempt)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(DEFAULT_TIMEOUT):
             while not (await cluster.client.create(probe(cluster), dry_run=True)).data["count"]:
                 await asyncio.sleep(0.02)
         yield cluster
@@ -181,7 +181,7 @@ def probe(cluster: Cluster) -> core_v1.ConfigMap:
 
 
 async def refused_in_time(attempt: Callable[[], Awaitable[Any]]) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEFAULT_TIMEOUT):
         while True:
             try:
                 await attempt()

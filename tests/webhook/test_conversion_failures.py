@@ -7,7 +7,7 @@ import pytest
 
 import kubewright as kw
 from kubewright.api import ApiError
-from kubewright.testing import PATIENCE, Cluster
+from kubewright.testing import DEFAULT_TIMEOUT, Cluster
 
 from .kinds import Widget, WidgetSpec, WidgetV1Alpha1, WidgetV1Beta1, alpha_up, from_beta
 
@@ -33,7 +33,7 @@ async def served(cluster: Cluster) -> AsyncIterator[Cluster]:
     async with cluster.running(kw.Operator(nothing, webhooks=[fragile, from_beta])):
         for color in ("red", "broken", "renamed"):
             await cluster.create(Widget(kw.Meta(color), spec=WidgetSpec(size=1, color=color)))
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(DEFAULT_TIMEOUT):
             while not await converted(cluster):
                 await asyncio.sleep(0.05)
         yield cluster
@@ -41,7 +41,7 @@ async def served(cluster: Cluster) -> AsyncIterator[Cluster]:
 
 
 async def converted(cluster: Cluster) -> bool:
-    """Tell whether the API server has learned of the converter: until then it asks nobody, or who was before."""
+    """Return True if the API server has learned of the converter: until then it asks nobody, or who was before."""
     try:
         return (await cluster.get(WidgetV1Beta1, "red")).spec.width == 1
     except ApiError:

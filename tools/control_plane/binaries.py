@@ -130,7 +130,7 @@ def _generated_module(version: str) -> Path:
     try:
         _run_go(["mod", "tidy"], module, f"modules of {version}")
     except BaseException:
-        # Its presence tells that the module is whole.
+        # Its presence marks the module as complete.
         (module / "go.sum").unlink(missing_ok=True)
         raise
     return module

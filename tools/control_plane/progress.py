@@ -1,4 +1,4 @@
-"""Tell on standard error that a long step is alive."""
+"""Report on standard error that a long step is still running."""
 
 import sys
 import threading

@@ -25,7 +25,7 @@ class UsageError(Exception):
 
 
 class Instance:
-    """The running control plane that a kubeconfig stands for: a lock beside it tells that it lives."""
+    """The running control plane that a kubeconfig stands for: a lock beside it shows that it is running."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self.kubeconfig = kubeconfig

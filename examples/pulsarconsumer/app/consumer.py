@@ -1,6 +1,6 @@
 """The program in a PulsarConsumer's Pods: print each message, acknowledge it, until SIGTERM.
 
-A message is acknowledged when it was dealt with: whoever dies before leaves it to others. One that cannot be dealt
+A message is acknowledged when it was dealt with: if a consumer dies before, another one receives it. One that cannot be dealt
 with is given back, and after some tries set aside in the topic `<topic>-<subscription>-DLQ`.
 """
 
@@ -18,7 +18,7 @@ pulsar: Any = pulsar_library
 log = logging.getLogger("consumer")
 
 LOOK_MILLISECONDS = 500
-"""How often it looks whether it shall end."""
+"""Seconds between checks whether to stop."""
 AGAIN_SECONDS = (1.0, 2.0, 5.0, 10.0)
 """Pauses between tries to reach the server; the last one is repeated."""
 TRIES = 3
@@ -30,7 +30,7 @@ def show(message: Any) -> None:
 
 
 def consume(consumer: Any, stop: threading.Event, handle: Callable[[Any], None] = show) -> None:
-    """Deal with messages until told to stop; the library itself comes back to a server that was away."""
+    """Process messages until stopped; the library reconnects by itself."""
     while not stop.is_set():
         try:
             message = consumer.receive(timeout_millis=LOOK_MILLISECONDS)
@@ -46,7 +46,7 @@ def consume(consumer: Any, stop: threading.Event, handle: Callable[[Any], None] 
 
 
 def subscribe(client: Any, topic: str, subscription: str, stop: threading.Event) -> Any:
-    """Subscribe as soon as the server can be reached; gives None when told to stop before that."""
+    """Subscribe as soon as the server can be reached; return None if stopped before that."""
     pauses = iter(AGAIN_SECONDS)
     pause = 0.0
     while not stop.wait(pause):

@@ -1,4 +1,4 @@
-"""What the two programs beside the operator are told, in their environment."""
+"""Environment variables of the two programs next to the operator."""
 
 import os
 import sys

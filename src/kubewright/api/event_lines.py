@@ -25,7 +25,7 @@ def decode_events(lines: bytes) -> list[WatchEvent]:
     try:
         read = _events.decode_lines(lines)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # An error, nulls that real servers send, one nested too deeply, or no event at all: told apart line by line.
+        # An error, nulls that real servers send, one nested too deeply, or not an event: decoded line by line.
         return _one_by_one(lines)
     events: list[WatchEvent] = []
     at, find, openings = 0, lines.find, _OPENINGS

@@ -75,7 +75,7 @@ class BadRequest(ApiError):
 
 
 class Unauthorized(ApiError):
-    """The server does not know who we are."""
+    """The server did not accept the credentials."""
 
     hint = ""
 
@@ -142,7 +142,7 @@ class NotFound(ApiError):
 
     @property
     def kind_missing(self) -> bool:
-        """Tell whether the server does not serve the kind at all."""
+        """Return True if the server does not serve the kind at all."""
         return not self.status.details.name
 
     @property
@@ -183,7 +183,7 @@ class Conflict(ApiError):
 
     @property
     def replaced(self) -> bool:
-        """Tell whether there is another object of that name than the one that was meant, known by its uid."""
+        """Return True if another object (with another uid) has that name."""
         return _ANOTHER_UID in self.status.message
 
     @property
@@ -244,7 +244,7 @@ class GatewayTimeout(ApiError):
 
 
 class ConnectionFailed(KubewrightError):
-    """No answer came; `sent` tells whether the request may have reached the server."""
+    """No response was received; `sent` is True if the request may have reached the server."""
 
     def __init__(self, message: str, *, sent: bool = False) -> None:
         super().__init__(message)
@@ -268,7 +268,7 @@ class InvalidRequest(KubewrightError, ValueError):
 
 
 class ConfigError(KubewrightError):
-    """A kubeconfig, certificate or environment that cannot be used; the message says what to mend."""
+    """A kubeconfig, certificate or environment that cannot be used; the message says what to fix."""
 
 
 class CredentialError(ConfigError):

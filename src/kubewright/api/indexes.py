@@ -11,7 +11,7 @@ T = TypeVar("T")
 class Index(msgspec.Struct, Generic[T], frozen=True, eq=False, weakref=True):
     """Declare a lookup: the values under which each object of a kind is found.
 
-    It is kept up to date from its first use on for as long as somebody holds it: declare it once, beside its users.
+    It is maintained from its first use for as long as it is referenced: declare it once, at module level.
     """
 
     kind: type[T]

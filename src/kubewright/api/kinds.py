@@ -77,7 +77,7 @@ CUSTOM_RESOURCE_DEFINITION = Kind(
     namespaced=False,
     builtin=True,
 )
-"""For those who bring definitions or look at them as wire values: its class is a big one to load."""
+"""For code that handles CRDs as JSON objects, without loading the large class."""
 
 
 def plural_of(kind: str) -> str:

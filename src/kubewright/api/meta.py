@@ -57,7 +57,7 @@ class HasOwners(Protocol):
 
     @property
     def owner_references(self) -> Sequence[OwnerReference]:
-        """Return whom the object belongs to."""
+        """Return the owner references."""
         ...
 
 

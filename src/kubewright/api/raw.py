@@ -91,7 +91,7 @@ class RawObject(msgspec.Struct, gc=False, frozen=True, eq=False):
         return RawObject(self.meta, self.raw)
 
     def copied(self) -> "RawObject":
-        """Return the object with a record of its own on the same bytes, for who wants to change the record."""
+        """Return the object with a record of its own on the same bytes, so that it can be changed."""
         return RawObject(replace(self.meta), self.data, self.start, self.stop)
 
     def __eq__(self, other: object) -> bool:
@@ -116,7 +116,7 @@ class RawList(msgspec.Struct, gc=False, frozen=True):
 
 
 class WatchEvent(msgspec.Struct, gc=False, frozen=True):
-    """One event of a watch; `status` tells what an ERROR is."""
+    """One event of a watch; `status` describes an ERROR."""
 
     type: EventType
     object: RawObject
@@ -160,7 +160,7 @@ def raw_object(data: bytes) -> RawObject:
     try:
         return RawObject(_read(_items, _Item, data).metadata, data)
     except RecursionError:
-        # Whoever may write one object must not be able to hide all others: reading it whole will say what is wrong.
+        # One invalid object must not hide all others: decoding it completely reports the error.
         return RawObject(_read(_metas, PartialMeta, _shallow(members(data).get("metadata", b""))), data)
 
 
@@ -264,5 +264,5 @@ def _read(decoder: msgspec.json.Decoder[T], cls: type[T], data: bytes) -> T:
     try:
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        # Nulls that real servers send, or no JSON at all: the thorough way tells which.
+        # Nulls that real servers send, or invalid JSON: the slow path reports which.
         return decode(cls, data)

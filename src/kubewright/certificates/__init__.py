@@ -1,6 +1,6 @@
 """Certificates: an authority that issues them, and a TLS context that shows the newest.
 
-Loads `cryptography`: whoever imports this is itself loaded only where TLS is served or tried.
+Loads `cryptography`: import it only where TLS is used.
 """
 
 from kubewright.certificates.authority import SKEW, Authority, KeyPair, private_key, requested_organizations

@@ -1,6 +1,6 @@
 """One asynchronous client for any cluster.
 
-Read in this order: `config` and `kubeconfig` (which cluster, as whom), `requests` (every verb as a pure function to a
+Read in this order: `config` and `kubeconfig` (which cluster, with which identity), `requests` (every verb as a pure function to a
 request value), `transport` (HTTP, and nothing else knows it), then the verbs themselves: `reader`, `writer`, `client`.
 What can go wrong is in `kubewright.api.failures`, and named here too.
 """

@@ -32,7 +32,7 @@ class ScaleReplicas(msgspec.Struct):
 
 
 class ScaleState(msgspec.Struct):
-    """What the scale subresource says: how many are wanted, how many there are, and how to select them."""
+    """What the scale subresource says: desired replicas, current replicas and the selector."""
 
     spec: ScaleReplicas = msgspec.field(default_factory=ScaleReplicas)
     status: ScaleReplicas = msgspec.field(default_factory=ScaleReplicas)
@@ -68,7 +68,7 @@ class Client(Writer):
     """
 
     async def get_scale(self, kind: type[Object] | Kind, name: str, namespace: str = "") -> ScaleState:
-        """Read how many replicas an object has and shall have."""
+        """Read the current and desired replicas of an object."""
         return await self._struct(
             ScaleState, requests.get(kind_of(kind), name, namespace, subresource="scale")
         )
@@ -82,7 +82,7 @@ class Client(Writer):
         replicas: int,
         dry_run: bool = False,
     ) -> ScaleState:
-        """Set how many replicas an object shall have."""
+        """Set the desired replicas of an object."""
         request = requests.patch(
             kind_of(kind),
             name,

@@ -1,4 +1,4 @@
-"""How to reach one cluster and as whom: plain values, no I/O."""
+"""How to reach one cluster, and with which identity: plain values, no I/O."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from kubewright.http.client import MAX_CONNECTIONS, Exchange
 
 InteractiveMode = Literal["Never", "IfAvailable", "Always"]
 Observer = Callable[[Request, int, ApiError | None], None]
-"""Is told each request, the code of its answer, and the refusal where there was one."""
+"""Called with each request, the status code of its response, and the API error if there was one."""
 
 
 class Discreet(msgspec.Struct, frozen=True):
@@ -64,7 +64,7 @@ class OidcProvider(Discreet, frozen=True):
 
 
 class Impersonation(msgspec.Struct, frozen=True):
-    """Describe whom to act as."""
+    """The identity to impersonate."""
 
     user: str
     uid: str = ""

@@ -1,4 +1,4 @@
-"""Who we are to the server: the present credential, and when it must be asked for again."""
+"""The client's credential, and when it must be renewed."""
 
 import asyncio
 import base64
@@ -19,7 +19,7 @@ FILE_LIFETIME = 60.0
 
 
 class Credential(Discreet, frozen=True):
-    """Hold what proves who we are, until `valid_until` on the event loop's clock."""
+    """A credential, valid until `valid_until` on the event loop's clock."""
 
     secret: ClassVar[frozenset[str]] = frozenset({"authorization", "certificate", "key"})
     authorization: str = ""
@@ -28,7 +28,7 @@ class Credential(Discreet, frozen=True):
     valid_until: float = inf
 
     def proves_the_same(self, other: "Credential") -> bool:
-        """Tell whether the server would see no difference."""
+        """Return True if the server would see no difference."""
         return (self.authorization, self.certificate, self.key) == (
             other.authorization,
             other.certificate,
@@ -40,7 +40,7 @@ class CredentialSource(Protocol):
     """Obtain credentials: from values, files, a program or an identity provider."""
 
     async def obtain(self, refused: bool) -> Credential:
-        """Return a credential; `refused` tells that the server did not accept the one before."""
+        """Return a credential; `refused` is True if the server did not accept the previous one."""
         ...
 
 
@@ -68,7 +68,7 @@ class Authenticator:
             return present
 
     async def replace(self, refused: Credential) -> bool:
-        """Ask for another credential than the refused one; tell whether there is one."""
+        """Request another credential than the refused one; return True if there is one."""
         async with self._lock:
             present = self._present
             if present is None or present.proves_the_same(refused):

@@ -132,7 +132,7 @@ class Documents:
 
     @property
     def empty(self) -> bool:
-        """Tell whether nothing at all was configured."""
+        """Return True if nothing at all was configured."""
         return not (self.clusters or self.users or self.contexts or self.current_context)
 
     def add(self, document: Mapping[str, Any], origin: Origin) -> None:

@@ -94,7 +94,7 @@ class ExecSource:
         return terminal
 
     def _info(self, interactive: bool) -> str:
-        """Return what the plugin is told about us in KUBERNETES_EXEC_INFO."""
+        """Return the value of KUBERNETES_EXEC_INFO for the plugin."""
         spec: dict[str, Any] = {"interactive": interactive}
         config = self._config
         if self._plugin.provide_cluster_info:

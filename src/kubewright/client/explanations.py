@@ -1,4 +1,4 @@
-"""Say in one line why a request came to nothing: from what the connection or the server's answer tells (pure)."""
+"""Explain in one line why a request failed, from the connection error or the response (pure)."""
 
 import os
 import ssl

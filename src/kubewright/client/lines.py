@@ -15,7 +15,7 @@ class LineSplitter:
 
     @property
     def pending(self) -> bool:
-        """Tell whether the stream stands in the middle of a line."""
+        """Return True if the stream stands in the middle of a line."""
         return self._held > 0
 
     def feed(self, chunk: bytes) -> bytes:

@@ -337,7 +337,7 @@ def _named(body: bytes) -> JsonObject:
 
 
 def _events(request: Request, lines: bytes) -> tuple[Sequence[WatchEvent], Exception | None]:
-    """Read lines; what ends the stream, an error that the server tells of or no event at all, comes beside those before."""
+    """Decode lines; an error that ends the stream is returned together with the events before it."""
     try:
         events = decode_events(lines)
     except DecodeError:
@@ -361,7 +361,7 @@ def _events_before(request: Request, lines: bytes) -> tuple[Sequence[WatchEvent]
 
 
 def _refuse_strangers(request: Request, body: bytes) -> None:
-    """Tell an answer that is no object at all from an object that does not fit its class."""
+    """Distinguish a response that is not an object from an object that does not match its class."""
     try:
         document = msgspec.json.decode(body, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError):

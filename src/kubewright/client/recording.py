@@ -1,4 +1,4 @@
-"""What was asked of an API server, in the words of RBAC: who reads it can tell which rights were used."""
+"""Recorded API requests, as RBAC verbs and resources, to check which rules were used."""
 
 from collections import Counter
 from collections.abc import Iterable

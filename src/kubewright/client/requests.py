@@ -48,7 +48,7 @@ class Selection(TypedDict, total=False):
 
 
 class WriteOptions(TypedDict, total=False):
-    """What every write can be told: who writes, to try it only, and what to do about fields nobody knows."""
+    """Options of every write: field manager, dry run, and field validation."""
 
     field_manager: str
     dry_run: bool
@@ -265,7 +265,7 @@ def apply(
     dry_run: bool = False,
     field_validation: FieldValidation = "",
 ) -> Request:
-    """State which fields an object shall have; fields this manager stated before and not now are removed."""
+    """Apply an object (server-side apply); fields that this manager applied before and not now are removed."""
     kind, name, namespace = _identify(obj, kind)
     return patch(
         kind,
@@ -375,7 +375,7 @@ def get_path(path: str, *, accept: str = JSON, headers: tuple[tuple[str, str], .
 def delete_options(
     uid: str, resource_version: str, propagation: str, grace_period_seconds: int | None, dry_run: bool
 ) -> JsonObject:
-    """Return how a deletion shall go, in the form that deletions and evictions share."""
+    """Return DeleteOptions, as used by deletions and evictions."""
     options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
     preconditions = {"uid": uid, "resourceVersion": resource_version}
     if uid or resource_version:

@@ -329,11 +329,11 @@ def _fields_of(
         fields.append(("Content-Type", request.content_type))
     if authorization := credential.authorization or route.server.authorization:
         fields.append(("Authorization", authorization))
-    if whom := config.impersonate:
-        fields.append(("Impersonate-User", whom.user))
-        if whom.uid:
-            fields.append(("Impersonate-Uid", whom.uid))
-        fields += [("Impersonate-Group", group) for group in whom.groups]
-        for key, values in whom.extra.items():
+    if identity := config.impersonate:
+        fields.append(("Impersonate-User", identity.user))
+        if identity.uid:
+            fields.append(("Impersonate-Uid", identity.uid))
+        fields += [("Impersonate-Group", group) for group in identity.groups]
+        for key, values in identity.extra.items():
             fields += [(f"Impersonate-Extra-{quote(key, safe='')}", value) for value in values]
     return fields

@@ -70,7 +70,7 @@ class Writer(Reader):
         kind: Kind | None = None,
         **options: Unpack[WriteOptions],
     ) -> Any:
-        """State what an object shall be (server-side apply); without force, `Conflict.fields` tells who disagrees."""
+        """Apply an object (server-side apply); without force, `Conflict.fields` lists the conflicting managers."""
         chosen = await self._kind_for(obj, kind)
         request = requests.apply(obj, chosen, force=force, subresource=subresource, **self._managed(options))
         return await self._read(_shape(obj, chosen), request)
@@ -159,7 +159,7 @@ class Writer(Reader):
         """Read the object, change it, and write only the difference; repeated when another writer was quicker.
 
         The difference goes as a JSON patch that carries the resourceVersion, so fields the class does not know
-        survive and nobody's write is lost. `change` may run several times. An unchanged object is not written.
+        survive and no write is lost. `change` may run several times. An unchanged object is not written.
         """
         cls, kind = type(obj), kind_of(obj)
         for attempt in range(1, UPDATE_ATTEMPTS + 1):

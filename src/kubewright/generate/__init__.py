@@ -2,7 +2,7 @@
 
 `crds`, `rbac`, `users`, `webhooks`, `deployment`, `metrics`, `network` and `samples` render one part each,
 `manifests` puts them together, `installer` says what it takes to bring them; `kustomize` and `helm` lay the same
-documents out as trees of files, `olm` as a bundle, which `scorecard` and `capability` judge. `names` says what
+documents out as trees of files, `olm` as a bundle, which `scorecard` and `capability` check. `names` says what
 everything is called, `documents` how it is written.
 """
 

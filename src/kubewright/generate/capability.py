@@ -1,4 +1,4 @@
-"""The capability level of an operator, as far as its declarations and tests tell; the levels are operatorhub.io's."""
+"""The capability level of an operator (as on operatorhub.io), derived from its declarations and tests."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -11,13 +11,13 @@ from kubewright.schema import structural
 
 Capability = Literal["Basic Install", "Seamless Upgrades", "Full Lifecycle", "Deep Insights", "Auto Pilot"]
 LEVELS: tuple[Capability, ...] = get_args(Capability)
-_TELLS = re.compile(r"(?i)conditions|ready|phase|state")
+_STATE_FIELD = re.compile(r"(?i)conditions|ready|phase|state")
 _CHOOSES = re.compile(r"(?i)image|version|release")
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """Something a level asks for, whether it is there, and what to do where it is not."""
+    """A requirement of a capability level, whether it is met, and what to do if it is not."""
 
     level: int
     asks: str
@@ -26,7 +26,7 @@ class Criterion:
 
 
 def criteria(operator: Operator, tested: Collection[str]) -> list[Criterion]:
-    """Look at an operator; `tested` names the kinds whose behaviour tests show on a cluster."""
+    """Check an operator; `tested` are the kinds with tests on a cluster."""
     return [*_install(operator, tested), *_upgrades(operator), *_lifecycle(operator), *_insights(operator), *_pilot(operator)]  # fmt: skip
 
 
@@ -37,11 +37,11 @@ def level_of(found: Collection[Criterion]) -> int:
 
 
 def _install(operator: Operator, tested: Collection[str]) -> Iterator[Criterion]:
-    silent = [kind_of(each.kind).kind for each in operator.controllers if not _tells(each)]
+    silent = [kind_of(each.kind).kind for each in operator.controllers if not _reports_state(each)]
     yield Criterion(1, "objects are reconciled", bool(operator.controllers), "declare a controller")
     yield Criterion(
         1,
-        "status tells how an object is",
+        "status reports the state of an object",
         not silent,
         f"give {', '.join(silent)} conditions in the status",
     )
@@ -88,7 +88,7 @@ def _lifecycle(operator: Operator) -> Iterator[Criterion]:
     )
     yield Criterion(
         3,
-        "it cleans up after itself",
+        "cleans up external resources",
         any(each.finalizer_name for each in operator.controllers),
         "declare a finalizer",
     )
@@ -115,7 +115,7 @@ def _insights(operator: Operator) -> Iterator[Criterion]:
 def _pilot(operator: Operator) -> Iterator[Criterion]:
     yield Criterion(
         5,
-        "it scales by itself",
+        "scales automatically",
         _owns(operator, "HorizontalPodAutoscaler", "VerticalPodAutoscaler", "ScaledObject"),
         "make a HorizontalPodAutoscaler for what runs",
     )
@@ -133,8 +133,8 @@ def _owned(operator: Operator) -> set[str]:
     return {kind_of(child.kind).kind for each in operator.controllers for child in each.owns}
 
 
-def _tells(controller: Controller[Any]) -> bool:
-    return any(map(_TELLS.search, _fields(controller.kind, "status")))
+def _reports_state(controller: Controller[Any]) -> bool:
+    return any(map(_STATE_FIELD.search, _fields(controller.kind, "status")))
 
 
 def _fields(declared: Any, part: str) -> set[str]:
@@ -144,7 +144,7 @@ def _fields(declared: Any, part: str) -> set[str]:
 
 
 def _unconverted(operator: Operator) -> list[str]:
-    """Name the kinds that have several versions and no way between them."""
+    """Return the kinds with several versions and no conversion."""
     versions: dict[tuple[str, str], int] = {}
     for kind in map(kind_of, operator.kinds):
         versions[kind.group, kind.kind] = versions.get((kind.group, kind.kind), 0) + 1

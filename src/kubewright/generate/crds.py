@@ -15,7 +15,7 @@ def crds(operator: Operator, names: Names | None = None) -> list[dict[str, Any]]
     """Render one definition per kind, with all the versions the operator declares.
 
     Given the names of a deployed operator, versions are converted through its Service; without them the
-    conversion is left to whoever runs the operator.
+    conversion is left to the running operator.
     """
     versions: defaultdict[tuple[str, str], list[Any]] = defaultdict(list)
     for declared in operator.kinds:

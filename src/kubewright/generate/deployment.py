@@ -46,7 +46,7 @@ def budget(names: Names) -> JsonObject:
 
 
 def anti_affinity(names: Names) -> JsonObject:
-    """Render the wish that replicas run on different nodes."""
+    """Render a preferred anti-affinity, so that replicas run on different nodes."""
     term = {"labelSelector": {"matchLabels": names.selector}, "topologyKey": "kubernetes.io/hostname"}
     preferred = [{"weight": 100, "podAffinityTerm": term}]
     return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}

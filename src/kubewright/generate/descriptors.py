@@ -1,4 +1,4 @@
-"""What a console shows of a kind: its fields as OLM describes them, taken from the schema."""
+"""Descriptions of kinds and their fields for OLM consoles, taken from the schema."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _BY_NAME = {"replicas": f"{_UI}podCount", "size": f"{_UI}podCount", "conditions"
 
 
 def owned_kinds(operator: Operator) -> list[JsonObject]:
-    """Describe each kind and version that the operator brings, with what it makes for them."""
+    """Describe each kind and version of the operator, with the objects it creates for them."""
     return [_owned(operator, declared) for declared in operator.kinds]
 
 
@@ -38,7 +38,7 @@ def _owned(operator: Operator, declared: type[Object]) -> JsonObject:
 
 
 def _resources(operator: Operator, kind: str) -> list[JsonObject]:
-    """List what is made for a kind: what its controllers own, and what else they may create."""
+    """List the objects created for a kind: what its controllers own, and what else they may create."""
     made = {
         (child.kind, child.api_version): {"kind": child.kind, "name": "", "version": child.version}
         for controller in operator.controllers

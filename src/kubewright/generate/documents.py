@@ -9,7 +9,7 @@ import yaml
 from kubewright.api import JsonObject
 
 HEADER = "# Rendered by kubewright from the operator's declarations: change those, then render again.\n"
-"""The first line of a rendered file: what has it may be replaced, what lacks it is somebody's own."""
+"""The first line of a generated file: only files that begin with it are replaced."""
 
 
 class _Dumper(yaml.SafeDumper):
@@ -46,7 +46,7 @@ def file_name(document: JsonObject) -> str:
 
 
 def files_of(documents: Sequence[JsonObject]) -> dict[str, JsonObject]:
-    """Give each document a file of its own; where names are the same the namespace tells them apart."""
+    """Return a file name for each document; the namespace is added where names collide."""
     taken = Counter(map(file_name, documents))
     files: dict[str, JsonObject] = {}
     for document in documents:

@@ -28,7 +28,7 @@ _POD_VALUES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """What a chart is called."""
+    """Name, version and description of a chart."""
 
     name: str
     version: str = "0.1.0"

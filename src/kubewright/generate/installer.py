@@ -1,6 +1,6 @@
-"""What whoever installs an operator must be granted first: its objects by name, and the rights they hand on.
+"""RBAC rules that a user needs to install an operator: its objects by name, and the rules that its roles grant.
 
-No role holds `escalate` or `bind`. Kubernetes lets people grant what they have themselves, so whoever installs
+No role holds `escalate` or `bind`. Kubernetes lets people grant what they have themselves, so a user who installs
 has the operator's rights, and an operator that asks for more than before is not installed until an administrator
 has seen it.
 """
@@ -18,7 +18,7 @@ from kubewright.generate.rbac import GROUP, RBAC, named
 # With server-side apply the name of what is made is known when it is authorized, so `create` can be limited too.
 _VERBS = ["create", "delete", "get", "patch"]
 # To say why a Deployment does not become available.
-_TELLING: list[dict[str, Any]] = [
+_DIAGNOSIS: list[dict[str, Any]] = [
     {"apiGroups": [""], "resources": ["events", "pods"], "verbs": ["list"]},
     {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
 ]
@@ -38,7 +38,7 @@ def installer(operator: Operator, subject: str, settings: Settings = USUAL) -> l
     for namespace, there in sorted(places.items()):
         rules = [*_by_name(there), *_handed_on(there)]
         if namespace == names.namespace:
-            rules += _TELLING
+            rules += _DIAGNOSIS
         rendered += _granted(names, namespace, rules, subject)
     return rendered
 

@@ -1,4 +1,4 @@
-"""All that an operator needs in a cluster, part by part, in the order in which a cluster must be given it."""
+"""An operator's manifests, part by part, in the order in which they must be applied."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from kubewright.generate.webhooks import webhooks
 
 USUAL_PARTS = ("crds", "rbac", "webhooks", "deployment")
 FURTHER_PARTS = ("monitoring", "network", "samples")
-"""Parts that are rendered only when asked for: they need the Prometheus operator, a network plugin, a wish."""
+"""Parts that are rendered only when asked for: they are optional or need other components (the Prometheus operator, a network plugin)."""
 PARTS = (*USUAL_PARTS, *FURTHER_PARTS)
 DEFAULT_IMAGE = "controller:latest"
 

@@ -1,4 +1,4 @@
-"""Who may read an operator's metrics, and how Prometheus finds them."""
+"""The metrics Service, RBAC for reading metrics, and the ServiceMonitor."""
 
 from kubewright.api import JsonObject, review_rules
 from kubewright.generate.names import Names
@@ -9,7 +9,7 @@ PORT_NAME = "https"
 
 
 def metrics(names: Names) -> list[JsonObject]:
-    """Render the Service of the metrics, the role to ask the cluster who may read them, and a role for readers."""
+    """Render the metrics Service, the role for authorizing requests, and the role for reading metrics."""
     ports = [{"name": PORT_NAME, "port": METRICS_PORT, "protocol": "TCP", "targetPort": "metrics"}]
     return [
         {

@@ -1,4 +1,4 @@
-"""What the objects of a deployed operator are called, as kubebuilder calls them."""
+"""Names of a deployed operator's objects, as in kubebuilder."""
 
 from dataclasses import dataclass
 
@@ -33,12 +33,12 @@ class Names:
 
     @property
     def metrics_reader(self) -> str:
-        """Name the role for whoever reads the metrics."""
+        """Name the role for reading metrics."""
         return f"{self.operator}-metrics-reader"
 
     @property
     def review_role(self) -> str:
-        """Name the role to ask the cluster who may read the metrics."""
+        """Name the role for authorizing requests for metrics."""
         return f"{self.operator}-metrics-auth-role"
 
     @property
@@ -58,7 +58,7 @@ class Names:
 
     @property
     def installer(self) -> str:
-        """Name the roles of whoever installs the operator."""
+        """Name the roles for installing the operator."""
         return f"{self.operator}-installer"
 
     @property
@@ -72,15 +72,15 @@ class Names:
 
     @property
     def selector(self) -> dict[str, str]:
-        """Give the labels by which the operator's Pods are found."""
+        """Return the labels that select the operator's Pods."""
         return {**self.shared, "control-plane": "controller-manager"}
 
     @property
     def shared(self) -> dict[str, str]:
-        """Give the label by which the operator's objects are found, whoever manages them."""
+        """Return the labels that select the operator's objects, independent of the tool that manages them."""
         return {"app.kubernetes.io/name": self.operator}
 
     @property
     def labels(self) -> dict[str, str]:
-        """Give the labels that all objects carry."""
+        """Return the labels of all objects."""
         return {**self.shared, "app.kubernetes.io/managed-by": "kubewright"}

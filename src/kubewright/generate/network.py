@@ -1,4 +1,4 @@
-"""Who may connect to an operator's Pods."""
+"""The NetworkPolicy of an operator's Pods."""
 
 from kubewright.api import JsonObject
 from kubewright.controller import Operator

@@ -30,7 +30,7 @@ _ICON = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """What a catalogue says of an operator beyond its declarations."""
+    """Catalog metadata of an operator that its declarations do not contain."""
 
     name: str
     version: str
@@ -126,7 +126,7 @@ def _install_modes(operator: Operator) -> list[JsonObject]:
 def _install(operator: Operator, settings: Settings) -> JsonObject:
     names = Names(operator.name)
     inside, outside = by_scope(rules_for(operator), operator)
-    # OLM grants `permissions` in the namespaces that the operator shall see, or everywhere.
+    # OLM grants `permissions` in the operator's target namespaces, or in all.
     permissions = _rules([*inside, *lease_rules(operator.name)])
     return {
         "deployments": [
@@ -157,7 +157,7 @@ def _deployment(operator: Operator, names: Names, settings: Settings) -> JsonObj
 
 
 def _beside(operator: Operator, names: Names, settings: Settings) -> list[JsonObject]:
-    """What is neither in the ClusterServiceVersion nor made by OLM: the Service of the metrics, who may read them."""
+    """Render objects that OLM does not create: the metrics Service and the RBAC rules for reading metrics."""
     rendered = deployment(operator, names, image=settings.image, replicas=settings.replicas)
     bound = (names.review_role, f"{names.review_role}binding")
     return [each for each in rendered[1:] if each["metadata"]["name"] not in bound]

@@ -83,7 +83,7 @@ def _cluster_kinds(operator: Operator) -> set[tuple[str, str]]:
 
 
 def _namespace(names: Names) -> JsonObject:
-    """The operator's Pods keep to the restricted standard: whatever else is put there must too."""
+    """Render the Namespace, which enforces the restricted Pod security standard."""
     document = named("v1", "Namespace", names.namespace, names)
     document["metadata"]["labels"] |= {"pod-security.kubernetes.io/enforce": "restricted"}
     return document

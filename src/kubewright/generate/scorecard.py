@@ -1,4 +1,4 @@
-"""Judge an operator's bundle as operator-sdk's scorecard does, as far as that needs no cluster."""
+"""Scorecard checks of an operator's bundle: those of operator-sdk that need no cluster."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        """Tell whether there was nothing to find."""
+        """Return True if there are no findings."""
         return not self.findings
 
 

@@ -1,8 +1,8 @@
 """New projects and additions to them: pure functions from what a user asked for to the text of files.
 
 `project` writes a project, `kinds` a kind or a version of one, `webhooks` what is asked before objects are
-stored; `source` makes additions to a user's own files by their syntax. `naming` derives and judges names,
-`changes` tells older projects what is different now, `texts` fills the templates.
+stored; `source` edits the user's Python files by their syntax tree. `naming` derives and validates names,
+`changes` lists what changed for existing projects, `texts` fills the templates.
 """
 
 from kubewright.scaffold.changes import changes_between, is_newer

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-# By the version that brought them; each line says what a project made before has to know.
+# By the version that brought them; each line is a change that matters for existing projects.
 CHANGES: Mapping[str, Sequence[str]] = {
     "0.1.0": (
         "[tool.kubewright] in pyproject.toml names the target, so commands inside the project need none",
@@ -23,7 +23,7 @@ def changes_between(made_with: str, now: str, changes: Mapping[str, Sequence[str
 
 
 def is_newer(made_with: str, now: str) -> bool:
-    """Tell whether a project was written to by a later version than this."""
+    """Return True if a project was last updated by a later version than this."""
     return _order(made_with) > _order(now)
 
 

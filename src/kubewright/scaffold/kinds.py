@@ -1,4 +1,4 @@
-"""The files of a new kind, or of a further version of one, and what the operator is told of it."""
+"""The files of a new kind, or of a further version of one, and the code that registers it with the operator."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""From what a user types to names in Python and Kubernetes, and what is wrong with them."""
+"""Derive and validate the names of projects, packages, kinds, versions and groups."""
 
 import builtins
 import keyword
@@ -9,37 +9,37 @@ from kubewright.api import names, plural_of
 
 _TAKEN = frozenset({"kubewright", "test", "tests", "samples"})
 _PROTECTED = ("k8s.io", "kubernetes.io")
-"""Groups under these are Kubernetes' own: it takes definitions there only with an approval written into them."""
+"""Groups under these are protected: CRDs in them need an approval annotation."""
 _USED = frozenset({"ctx", "kw", "ready", "made"})
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]*")
 _VERSION = re.compile(r"v[1-9]\d*((alpha|beta)[1-9]\d*)?")
 
 
 def project_trouble(name: str) -> str:
-    """Say why a project cannot be called so; nothing if it can."""
+    """Return why the project name is invalid, or an empty string."""
     if names.dns1123_label(name):
-        return (
-            f"{name!r} is no name for a project: at most 63 lower case letters, digits and '-', like my-shop"
-        )
+        return f"{name!r} is not a valid project name: use at most 63 lowercase letters, digits and '-', for example my-shop"
     package = package_name(name)
     if not package.isidentifier() or keyword.iskeyword(package):
-        return f"{name!r} is no name for a project: {package!r} is no Python identifier"
+        return f"{name!r} is not a valid project name: {package!r} is not a Python identifier"
     if package in sys.stdlib_module_names or package in _TAKEN:
-        return f"{name!r} is no name for a project: a Python module is called {package!r} already"
+        return f"{name!r} is not a valid project name: a Python module is already named {package!r}"
     return ""
 
 
 def domain_trouble(domain: str) -> str:
-    """Say why this is no domain."""
+    """Return why the domain is invalid, or an empty string."""
     if troubles := names.dns1123_subdomain(domain):
-        return f"{domain!r} is no domain: {troubles[0]}"
+        return f"{domain!r} is not a valid domain: {troubles[0]}"
     if "." not in domain:
-        return f"{domain!r} is no domain: it has no dot, like example.com"
-    return f"domain {domain!r} is Kubernetes' own: take one of yours" if _is_protected(domain) else ""
+        return f"{domain!r} is not a valid domain: it has no dot, expected for example example.com"
+    return (
+        f"domain {domain!r} is reserved for Kubernetes: use your own domain" if _is_protected(domain) else ""
+    )
 
 
 def kind_trouble(kind: str) -> str:
-    """Say why a kind cannot be called so."""
+    """Return why the kind is invalid, or an empty string."""
     if not _KIND.fullmatch(kind):
         better = "".join(part[:1].upper() + part[1:] for part in re.split(r"[-_. ]+", kind))
         hint = (
@@ -51,28 +51,28 @@ def kind_trouble(kind: str) -> str:
 
 
 def plural_trouble(plural: str) -> str:
-    """Say why the objects of a kind cannot be called so."""
+    """Return why the plural is invalid, or an empty string."""
     troubles = names.dns1035_label(plural)
     return f"plural {plural!r}: {troubles[0]}" if troubles else ""
 
 
 def version_trouble(version: str) -> str:
-    """Say why this is no version."""
+    """Return why the version is invalid, or an empty string."""
     if _VERSION.fullmatch(version):
         return ""
-    return f"version {version!r} is none of Kubernetes': like v1, v1beta1 or v2alpha3"
+    return (
+        f"version {version!r} is not a Kubernetes API version: expected for example v1, v1beta1 or v2alpha3"
+    )
 
 
 def group_trouble(group: str) -> str:
-    """Say why this is no API group."""
+    """Return why the API group is invalid, or an empty string."""
     if troubles := names.dns1123_subdomain(group):
         return f"group {group!r}: {troubles[0]}"
     if "." not in group:
-        return (
-            f"group {group!r} has no dot: give a whole one, like {group}.example.com, or the project a domain"
-        )
+        return f"group {group!r} has no dot: use a full group such as {group}.example.com, or set the project's domain"
     return (
-        f"group {group!r} is Kubernetes' own: take one under a domain of yours"
+        f"group {group!r} is reserved for Kubernetes: use a group under your own domain"
         if _is_protected(group)
         else ""
     )

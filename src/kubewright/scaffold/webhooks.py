@@ -6,7 +6,7 @@ from kubewright.scaffold.texts import fill
 
 
 def admission_files(package: str, name: str, what: str, declared: Declared) -> Addition:
-    """Write a webhook that completes (`defaulting`) or judges (`validation`) objects, with its test."""
+    """Write a mutating (`defaulting`) or validating (`validation`) webhook with its test."""
     module = module_name(declared.kind)
     values = {
         "package": package,

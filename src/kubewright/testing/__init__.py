@@ -6,7 +6,7 @@ time, with faults to order.
 """
 
 from kubewright.devserver import Faults, Match
-from kubewright.testing.cluster import PATIENCE, Cluster
+from kubewright.testing.cluster import DEFAULT_TIMEOUT, Cluster
 from kubewright.testing.controlplane import ControlPlane, ControlPlaneError, find_binaries
 from kubewright.testing.environments import (
     EmbeddedEnvironment,
@@ -58,7 +58,7 @@ from kubewright.testing.virtual_time import settle, virtual_time
 __all__ = [
     "BACKUPS",
     "COMMON",
-    "PATIENCE",
+    "DEFAULT_TIMEOUT",
     "WEBHOOKS",
     "Cluster",
     "ControlPlane",

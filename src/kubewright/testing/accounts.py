@@ -11,7 +11,7 @@ from kubewright.client import Client, ClusterConfig
 from kubewright.controller import Operator, rules_for
 from kubewright.webhook import certificate_rules, registration_rules, webhook_rules
 
-_POLL, _PATIENCE = 0.02, 30.0
+_POLL, _TIMEOUT = 0.02, 30.0
 _LIFETIME = timedelta(days=3650)
 """Longer than any test, in virtual time too: nothing renews the token."""
 
@@ -45,7 +45,7 @@ async def revoke(client: Client, operator: Operator, namespace: str) -> None:
     name = f"{namespace}-{account.metadata.name}"
     await client.delete(rbac_v1.ClusterRoleBinding, name)
     await client.delete(rbac_v1.ClusterRole, name)
-    # Whoever is granted the same again must not be served by what is about to be forgotten.
+    # A new grant of the same rules must not use the account that is being removed.
     await _wait(client, account, _rules(operator), allowed=False)
 
 
@@ -81,7 +81,7 @@ async def _wait(
             spec=authorization_v1.SubjectAccessReviewSpec(user=user, resource_attributes=attributes)
         )
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_TIMEOUT):
                 while (await client.create(review)).status.allowed != allowed:  # noqa: ASYNC110 (it lies in the cluster)
                     await asyncio.sleep(_POLL)
         except (TimeoutError, Forbidden):

@@ -22,12 +22,12 @@ from kubewright.schema import crd
 from kubewright.testing.accounts import grant, revoke
 from kubewright.testing.environments import ServerName
 from kubewright.testing.recorder import Recorder
-from kubewright.testing.story import History, tell_story
+from kubewright.testing.story import History, describe_failure
 from kubewright.testing.virtual_time import OnOneLoop
 
 T = TypeVar("T", bound=Object)
 
-PATIENCE = 60.0
+DEFAULT_TIMEOUT = 60.0
 """Seconds a test waits for a condition before it fails; only failures take that long."""
 _POLL, _LONGEST_POLL, _PATIENT_SHARE = 0.02, 5.0, 0.05
 _OFF = "0"
@@ -105,7 +105,7 @@ class Cluster(OnOneLoop):
                     except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit):
                         raise
                     except BaseException as error:
-                        # How a test ends is told as it is, not as one of a group; pytest's own ends are no Exceptions.
+                        # Raise the test's own exception instead of an exception group; pytest's outcomes are not Exceptions.
                         failure = error
                     work.cancel()
             if failure is not None:
@@ -139,13 +139,13 @@ class Cluster(OnOneLoop):
                     CUSTOM_RESOURCE_DEFINITION,
                     name,
                     f"is not served in {kind_of(declared).version}",
-                    PATIENCE,
+                    DEFAULT_TIMEOUT,
                 )
 
     async def _served(self, kind: Kind) -> Any:
-        """Tell whether somebody answers for a kind: a real server does so some time after it is established."""
+        """Return True if a kind is served: a real server does so some time after it is established."""
         try:
-            # What is not there needs nobody to convert it.
+            # A missing object needs no conversion.
             await self.client.get(kind, "nothing", self.namespace if kind.namespaced else "")
         except NotFound as answer:
             return None if answer.kind_missing else True
@@ -174,9 +174,9 @@ class Cluster(OnOneLoop):
         self, kind: Kind, name: str, holds: Callable[[JsonObject], object] = ..., *, timeout: float = ...
     ) -> JsonObject: ...
     async def eventually(
-        self, kind: Any, name: str, holds: Callable[[Any], object] = bool, *, timeout: float = PATIENCE
+        self, kind: Any, name: str, holds: Callable[[Any], object] = bool, *, timeout: float = DEFAULT_TIMEOUT
     ) -> Any:
-        """Wait until an object is there and something holds of it; a failure tells the object's story.
+        """Wait until an object exists and a condition is true; on timeout, raise with the object's history.
 
         A condition that reaches for an item or a part that is not there yet does not hold yet.
         """
@@ -202,7 +202,7 @@ class Cluster(OnOneLoop):
         return await self._wait(look, kind, name, "did not become what the test waits for", timeout, history)
 
     async def eventually_gone(
-        self, kind: type[Object] | Kind, name: str, *, timeout: float = PATIENCE
+        self, kind: type[Object] | Kind, name: str, *, timeout: float = DEFAULT_TIMEOUT
     ) -> None:
         """Wait until an object is gone."""
         __tracebackhide__ = True
@@ -218,7 +218,7 @@ class Cluster(OnOneLoop):
         await self._wait(look, kind, name, "is still there", timeout)
 
     async def settled(
-        self, *kinds: type[Object] | Kind, quiet: float = 1.0, timeout: float = PATIENCE
+        self, *kinds: type[Object] | Kind, quiet: float = 1.0, timeout: float = DEFAULT_TIMEOUT
     ) -> None:
         """Wait until no object of these kinds has changed for a while in this namespace."""
         __tracebackhide__ = True
@@ -271,7 +271,7 @@ class Cluster(OnOneLoop):
         except TimeoutError:
             known = kind_of(kind)
             namespace = self.namespace if known.namespaced else ""
-            story = await tell_story(self.client, known, name, namespace, list(self.log), history)
+            story = await describe_failure(self.client, known, name, namespace, list(self.log), history)
             hindrance = history.hindrance if history else None
             why = f": {type(hindrance).__name__}: {hindrance}" if hindrance else ""
             raise AssertionError(
@@ -287,7 +287,7 @@ async def _until_ready(manager: Manager, work: asyncio.Task[None]) -> None:
 
 
 def _comes_of_absence(error: LookupError | AttributeError) -> bool:
-    """Tell what an operator may still bring (an item, a part that is None) from a mistake of the test."""
+    """Distinguish a value that the operator may still set (an item, a None part) from a mistake in the test."""
     return isinstance(error, LookupError) or error.obj is None
 
 

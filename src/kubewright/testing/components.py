@@ -1,4 +1,4 @@
-"""How each program of a control plane is told what to do: command lines and configuration files, as values."""
+"""Command lines and configuration files of the control plane's programs, as values."""
 
 import base64
 from collections.abc import Mapping

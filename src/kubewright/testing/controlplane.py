@@ -128,7 +128,7 @@ class ControlPlane:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop in reverse, so that etcd outlives those who write to it, and remove the folder."""
+        """Stop in reverse, so that etcd stops after the programs that write to it, and remove the directory."""
         await self._resources.aclose()
 
     async def stop_api_server(self, *, grace: float = _API_SERVER_GRACE) -> None:
@@ -231,7 +231,7 @@ class ControlPlane:
             raise ControlPlaneError(str(await self._processes["kube-apiserver"].failure(why))) from None
 
     async def _get(self, path: str) -> int:
-        """Ask for a path as the admin and return the status code, 0 when nobody answers."""
+        """Request a path as the admin and return the status code, 0 if there is no response."""
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", self._port, ssl=self._tls)
             try:

@@ -14,7 +14,7 @@ from kubewright.testing.isolation import embedded, isolated
 
 @pytest.fixture(scope="session")
 def server_name(request: pytest.FixtureRequest) -> ServerName:
-    """Tell which server was chosen: embedded, real or existing."""
+    """Return the chosen server: embedded, real or existing."""
     return cast(ServerName, request.config.getoption("--server"))
 
 

@@ -34,12 +34,12 @@ class Process:
 
     @property
     def running(self) -> bool:
-        """Tell whether the process was started and has not ended."""
+        """Return True if the process was started and has not ended."""
         return self._process is not None and self._process.returncode is None
 
     @property
     def ended(self) -> bool:
-        """Tell whether the process was started and has ended."""
+        """Return True if the process was started and has ended."""
         return self._process is not None and self._process.returncode is not None
 
     async def start(self) -> None:

@@ -74,7 +74,7 @@ def _check(conversion: Conversion[Any, Any], cls: type[Object], through: type[Ob
         max_examples=examples,
         deadline=None,
         database=None,
-        suppress_health_check=[hypothesis.HealthCheck.too_slow],  # a busy machine is nobody's fault
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],  # timing depends on the machine
     )
     @hypothesis.given(objects(cls))
     def survives(before: Any) -> None:
@@ -153,7 +153,7 @@ class _Maker:
 
 
 def _identity(said: Field) -> Callable[[Any], Any] | None:
-    """Return what tells the elements of a list apart; None where they may be the same."""
+    """Return the keys that identify the elements of a list; None if duplicates are allowed."""
     if said.list_type == "map":
         return lambda value: tuple(repr(to_wire(value).get(key)) for key in said.list_keys)
     return repr if said.list_type == "set" or said.unique else None

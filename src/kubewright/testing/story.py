@@ -21,7 +21,7 @@ _MISSING = object()
 
 
 class History:
-    """The changes of one object, as far as somebody who looks now and then sees them."""
+    """The changes of one object, as seen by polling."""
 
     def __init__(self, began: float) -> None:
         self._began = began
@@ -57,7 +57,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 100 else f"{text[:97]}..."
 
 
-async def tell_story(
+async def describe_failure(
     client: Client,
     kind: Kind,
     name: str,

@@ -12,7 +12,7 @@ R = TypeVar("R")
 Ts = TypeVarTuple("Ts")
 
 # Loopback traffic between two ends on this loop needs a moment in the kernel before it is readable.
-SOCKET_PATIENCE = 0.002
+SOCKET_TIMEOUT = 0.002
 
 
 class OnOneLoop:
@@ -79,8 +79,8 @@ class _JumpingSelector(selectors.DefaultSelector):
         if timeout is None or self._loop.waits_for_threads:
             return super().select(None)
         # One descriptor is the loop's own wake-up pipe.
-        patience = SOCKET_PATIENCE if len(self.get_map()) > 1 else 0
-        events = super().select(patience)
+        timeout = SOCKET_TIMEOUT if len(self.get_map()) > 1 else 0
+        events = super().select(timeout)
         if not events:
             self._loop.jump(timeout)
         return events

@@ -28,7 +28,7 @@ class WebhookOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Where webhooks are served and with which certificates.
 
     The address is `:9443`, `127.0.0.1:0` or `0` for off. `reach` is found out unless said. `cert_dir` holds
-    somebody else's certificate, `client_ca` the authorities of clients that are answered. `state` is a file
+    an existing certificate, `client_ca` the authorities of clients that are answered. `state` is a file
     that keeps own certificates between runs by URL, which otherwise live as long as the process. A `passing`
     cluster ends with this run: what it lacks afterwards is no news.
     """

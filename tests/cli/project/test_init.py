@@ -36,8 +36,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["init", "1shop"], "'1shop' is no name for a project"),
-        (["init", "json"], "a Python module is called 'json' already"),
+        (["init", "1shop"], "'1shop' is not a valid project name"),
+        (["init", "json"], "a Python module is already named 'json'"),
         (["init", "a", "--domain", "nodot"], "it has no dot"),
         (["init", "yaml"], "a package named 'yaml' is already installed"),
         (["init"], "Missing argument 'NAME'"),
@@ -97,10 +97,14 @@ def test_a_project_of_an_older_version_is_told_what_changed(
     ("arguments", "code", "message"),
     [
         (["api", "--version", "v1", "--kind", "toy"], 2, "kind 'toy' is not in CamelCase: like Toy"),
-        (["api", "--version", "1", "--kind", "Toy"], 2, "version '1' is none of Kubernetes'"),
+        (["api", "--version", "1", "--kind", "Toy"], 2, "version '1' is not a Kubernetes API version"),
         (["api", "--version", "v1", "--kind", "Toy", "--group", "a b"], 2, "group 'a b.example.com'"),
         (["api", "--version", "v1", "--kind", "Toy", "--plural", "To Ys"], 2, "plural 'To Ys'"),
-        (["api", "--version", "v1", "--kind", "Toy", "--group", "toy.k8s.io"], 2, "is Kubernetes' own"),
+        (
+            ["api", "--version", "v1", "--kind", "Toy", "--group", "toy.k8s.io"],
+            2,
+            "is reserved for Kubernetes",
+        ),
         (["api", "--version", "v1"], 2, "Missing option '--kind'"),
         (["webhook", "--kind", "Toy"], 2, "specify at least one of"),
         (["webhook", "--kind", "Toy", "--validation"], 1, "kind Toy not found in this project"),
@@ -150,12 +154,12 @@ def test_a_further_version_says_of_the_kind_what_the_first_says(
     first = shop / "toyshop" / "toy.py"
     named = first.read_text().replace("\n\n\nclass ToySpec", '\n\nWORD = "t"\n\n\nclass ToySpec', 1)
     named = named.replace('scope="Cluster",', 'scope="Cluster",\n    short_names=[WORD],')
-    first.write_text(named.replace('"""A message for', '"""A toy,\n\n    and a message for'))
+    first.write_text(named.replace('"""A cluster-wide', '"""A toy,\n\n    and a cluster-wide'))
     assert exit_code("create", "api", "--version", "v2", "--kind", "Toy") == 0
     second = (shop / "toyshop" / "toy_v2.py").read_text()
     assert "from toyshop.toy import WORD, ToySpec, ToyStatus" in second
     assert "    short_names=[WORD],\n" in second
-    assert '    """A toy,\n\n    and a message for the whole cluster' in second
+    assert '    """A toy,\n\n    and a cluster-wide message' in second
     capsys.readouterr()
     assert exit_code("manifests", "--only", "crds") == 0
     assert "name: toyz.toyshop.example.com" in capsys.readouterr().out

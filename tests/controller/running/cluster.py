@@ -22,7 +22,7 @@ R = TypeVar("R")
 OPTIONS = ManagerOptions(
     metrics_bind_address="0", health_probe_bind_address="0", watchdog=False, cache_sync_timeout=60
 )
-PATIENCE = 60.0
+DEFAULT_TIMEOUT = 60.0
 
 
 class Cluster:
@@ -103,7 +103,7 @@ class Cluster:
     async def eventually(self, probe: Callable[[], Awaitable[R]]) -> R:
         """Wait until the probe returns something true; NotFound counts as not yet."""
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(DEFAULT_TIMEOUT):
                 while True:
                     try:
                         found = await probe()

@@ -17,7 +17,7 @@ _MOST_COMPARISONS = 250_000
 
 
 class _Shape(msgspec.Struct, frozen=True):
-    """What types say about a value: its fields, the type of its elements, the keys that tell elements apart."""
+    """What types say about a value: its fields, the type of its elements, the keys that identify elements."""
 
     annotation: Any = Any
     keys: tuple[str, ...] = ()

@@ -140,5 +140,5 @@ def nothing_left(world: World, before: Mapping[str, Any]) -> None:
     """Check that nothing is there that was not there before; `before` is an earlier `outcome_of`."""
     more = sorted(outcome_of(world).keys() - before.keys())
     counts = Counter(name.partition(" ")[0] for name in more)
-    told = ", ".join(f"{count} {resource}" for resource, count in sorted(counts.items()))
-    assert not more, f"{told} were left behind: {', '.join(more[:10])}"
+    summary = ", ".join(f"{count} {resource}" for resource, count in sorted(counts.items()))
+    assert not more, f"{summary} were left behind: {', '.join(more[:10])}"

@@ -179,7 +179,7 @@ class _Call:
         self.network.loop.call_later(delay, self._arrive_back, served, context=self.server)
 
     def break_off(self) -> None:
-        """Tell the client that the server is gone."""
+        """Report to the client that the server is gone."""
         if not self.answer.done():
             self.answer.set_exception(ConnectionBroken(begun=False))
 

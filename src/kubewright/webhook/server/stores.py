@@ -81,8 +81,8 @@ class FileStore:
             try:
                 return await asyncio.to_thread(self._write, msgspec.json.encode(_values(bundle)))
             except OSError as error:
-                told = "The webhooks' certificates are kept for this run only: %s: %s"
-                _log.warning(told, self._path, error.strerror or error)
+                message = "Webhook certificates are not persisted: cannot write %s: %s"
+                _log.warning(message, self._path, error.strerror or error)
         self._held = bundle
         return True
 

@@ -6,13 +6,13 @@ import kubewright as kw
 
 
 class LoadingDockSpec(kw.Model):
-    """What is asked for."""
+    """The desired state."""
 
-    message: Annotated[str, kw.Field(max_length=256, description="What the status repeats.")] = "hello"
+    message: Annotated[str, kw.Field(max_length=256, description="Message to report in the status.")] = "hello"
 
 
 class LoadingDockStatus(kw.Model):
-    """What is there."""
+    """The observed state."""
 
     conditions: Annotated[list[kw.Condition], kw.Field(list_type="map", list_keys=["type"])] = []
 
@@ -24,11 +24,11 @@ class LoadingDock(
     scope="Cluster",
     columns=[kw.Column("Ready", '.status.conditions[?(@.type=="Ready")].status')],
 ):
-    """A message for the whole cluster: put what a LoadingDock is about in its place."""
+    """A cluster-wide message. Replace this with a description of LoadingDock."""
 
 
 @kw.controller(LoadingDock)
 async def loading_docks(dock: LoadingDock, ctx: kw.Context) -> None:
-    """Make the world as the object says; runs again when the object changes."""
+    """Bring the cluster to the desired state; called when the object changes."""
     ready = kw.Condition(type="Ready", status="True", reason="Reconciled", message=dock.spec.message)
     await ctx.patch_status(dock, LoadingDockStatus(conditions=[ready]))

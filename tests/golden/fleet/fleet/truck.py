@@ -7,13 +7,13 @@ from kubewright.api.builtin import core_v1
 
 
 class TruckSpec(kw.Model):
-    """What is asked for."""
+    """The desired state."""
 
-    message: Annotated[str, kw.Field(max_length=256, description="What the ConfigMap says.")] = "hello"
+    message: Annotated[str, kw.Field(max_length=256, description="Message to store in the ConfigMap.")] = "hello"
 
 
 class TruckStatus(kw.Model):
-    """What is there."""
+    """The observed state."""
 
     conditions: Annotated[list[kw.Condition], kw.Field(list_type="map", list_keys=["type"])] = []
 
@@ -25,18 +25,18 @@ class Truck(
     stored=True,
     columns=[kw.Column("Ready", '.status.conditions[?(@.type=="Ready")].status')],
 ):
-    """A ConfigMap with a message: put what a Truck is about in its place."""
+    """A message stored in a ConfigMap. Replace this with a description of Truck."""
 
 
 def config_map_for(truck: Truck) -> core_v1.ConfigMap:
-    """Say what the ConfigMap looks like."""
+    """Return the desired ConfigMap."""
     data = {"message": truck.spec.message}
     return core_v1.ConfigMap(kw.Meta(truck.metadata.name), data=data)
 
 
 @kw.controller(Truck, owns=[core_v1.ConfigMap])
 async def trucks(truck: Truck, ctx: kw.Context) -> None:
-    """Make the world as the object says; runs again when the object or its ConfigMap changes."""
+    """Bring the cluster to the desired state; called when the object or its ConfigMap changes."""
     await ctx.apply(config_map_for(truck))
-    ready = kw.Condition(type="Ready", status="True", reason="Reconciled", message="the ConfigMap is there")
+    ready = kw.Condition(type="Ready", status="True", reason="Reconciled", message="ConfigMap applied")
     await ctx.patch_status(truck, TruckStatus(conditions=[ready]))

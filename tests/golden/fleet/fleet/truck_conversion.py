@@ -1,4 +1,4 @@
-"""Truck in its versions, and the way between them."""
+"""Conversion between the versions of Truck."""
 
 import kubewright as kw
 from kubewright.api import from_wire, to_wire
@@ -8,12 +8,12 @@ from fleet.truck_v1 import TruckV1
 
 
 def up(truck: TruckV1) -> Truck:
-    """Make the version that is stored."""
+    """Convert to the storage version."""
     return from_wire(Truck, to_wire(truck))
 
 
 def down(truck: Truck) -> TruckV1:
-    """Make the version that is only served."""
+    """Convert from the storage version."""
     return from_wire(TruckV1, to_wire(truck))
 
 

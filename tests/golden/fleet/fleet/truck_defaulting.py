@@ -1,4 +1,4 @@
-"""What is completed before a Truck is stored."""
+"""Defaulting webhook for Truck."""
 
 import kubewright as kw
 
@@ -7,5 +7,5 @@ from fleet.truck import Truck
 
 @kw.admission.mutating_webhook(Truck)
 def default_truck(truck: Truck) -> None:
-    """Complete what was left out."""
+    """Set default values."""
     truck.metadata.labels.setdefault("app.kubernetes.io/part-of", "fleet")

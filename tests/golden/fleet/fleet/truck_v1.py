@@ -1,4 +1,4 @@
-"""The kind Truck in version v1: as v1alpha1 has it, until this says something else."""
+"""The kind Truck in version v1, based on v1alpha1."""
 
 import kubewright as kw
 
@@ -6,7 +6,7 @@ from fleet.truck import TruckSpec, TruckStatus
 
 
 class TruckV1Spec(TruckSpec):
-    """What is asked for."""
+    """The desired state."""
 
 
 class TruckV1(
@@ -16,4 +16,4 @@ class TruckV1(
     group="fleet.example.org",
     columns=[kw.Column("Ready", '.status.conditions[?(@.type=="Ready")].status')],
 ):
-    """A ConfigMap with a message: put what a Truck is about in its place."""
+    """A message stored in a ConfigMap. Replace this with a description of Truck."""

@@ -1,4 +1,4 @@
-"""What is refused before a Truck is stored."""
+"""Validating webhook for Truck."""
 
 from collections.abc import Iterator
 
@@ -11,6 +11,6 @@ LONGEST_NAME = 50
 
 @kw.admission.validating_webhook(Truck)
 def validate_truck(truck: Truck) -> Iterator[kw.admission.Problem]:
-    """Refuse what the schema cannot."""
+    """Check rules that the schema cannot express."""
     if len(truck.metadata.name) > LONGEST_NAME:
         yield kw.admission.invalid("metadata.name", truck.metadata.name, f"at most {LONGEST_NAME} characters")

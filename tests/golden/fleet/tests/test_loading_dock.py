@@ -1,4 +1,4 @@
-"""LoadingDock, as its users see it."""
+"""Tests of LoadingDock and its controller."""
 
 import kubewright as kw
 from kubewright.testing import Cluster
@@ -7,7 +7,7 @@ from fleet import operator
 from fleet.loading_dock import LoadingDock, LoadingDockSpec
 
 
-async def test_the_status_repeats_the_message(cluster: Cluster) -> None:
+async def test_reports_the_message_in_the_status(cluster: Cluster) -> None:
     asked = LoadingDockSpec(message="hello")
     async with cluster.running(operator):
         made = await cluster.create(LoadingDock(kw.Meta(cluster.namespace), spec=asked))

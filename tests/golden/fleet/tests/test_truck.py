@@ -1,4 +1,4 @@
-"""Truck, as its users see it."""
+"""Tests of Truck and its controller."""
 
 import kubewright as kw
 from kubewright.api.builtin import core_v1
@@ -8,7 +8,7 @@ from fleet import operator
 from fleet.truck import Truck, TruckSpec
 
 
-async def test_the_config_map_follows_the_spec(cluster: Cluster) -> None:
+async def test_updates_the_config_map(cluster: Cluster) -> None:
     asked = TruckSpec(message="hello")
     async with cluster.running(operator):
         made = await cluster.create(Truck(kw.Meta("demo"), spec=asked))
@@ -18,7 +18,7 @@ async def test_the_config_map_follows_the_spec(cluster: Cluster) -> None:
         await cluster.eventually(core_v1.ConfigMap, "demo", lambda it: it.data == {"message": "goodbye"})
 
 
-async def test_a_deleted_config_map_comes_back(cluster: Cluster) -> None:
+async def test_recreates_a_deleted_config_map(cluster: Cluster) -> None:
     asked = TruckSpec(message="hello")
     async with cluster.running(operator):
         await cluster.create(Truck(kw.Meta("demo"), spec=asked))

@@ -1,4 +1,4 @@
-"""Truck: what was left out is completed."""
+"""Tests of the defaulting webhook for Truck."""
 
 from kubewright.api import from_wire
 from kubewright.generate import sample
@@ -7,7 +7,7 @@ from fleet.truck import Truck
 from fleet.truck_defaulting import default_truck
 
 
-def test_a_label_tells_what_it_is_part_of() -> None:
+def test_sets_the_part_of_label() -> None:
     subject = from_wire(Truck, sample(Truck))
     default_truck(subject)
     assert subject.metadata.labels["app.kubernetes.io/part-of"] == "fleet"

@@ -1,4 +1,4 @@
-"""Truck: what makes no sense is refused."""
+"""Tests of the validating webhook for Truck."""
 
 from kubewright.api import from_wire
 from kubewright.generate import sample
@@ -7,12 +7,12 @@ from fleet.truck import Truck
 from fleet.truck_validation import LONGEST_NAME, validate_truck
 
 
-def test_the_sample_is_accepted() -> None:
+def test_accepts_the_sample() -> None:
     subject = from_wire(Truck, sample(Truck))
     assert list(validate_truck(subject) or ()) == []
 
 
-def test_a_long_name_is_refused() -> None:
+def test_rejects_a_long_name() -> None:
     subject = from_wire(Truck, sample(Truck))
     subject.metadata.name = "x" * (LONGEST_NAME + 1)
     assert list(validate_truck(subject) or ())

@@ -7,13 +7,13 @@ from kubewright.api.builtin import core_v1
 
 
 class CartSpec(kw.Model):
-    """What is asked for."""
+    """The desired state."""
 
-    message: Annotated[str, kw.Field(max_length=256, description="What the ConfigMap says.")] = "hello"
+    message: Annotated[str, kw.Field(max_length=256, description="Message to store in the ConfigMap.")] = "hello"
 
 
 class CartStatus(kw.Model):
-    """What is there."""
+    """The observed state."""
 
     conditions: Annotated[list[kw.Condition], kw.Field(list_type="map", list_keys=["type"])] = []
 
@@ -24,18 +24,18 @@ class Cart(
     version="v1",
     columns=[kw.Column("Ready", '.status.conditions[?(@.type=="Ready")].status')],
 ):
-    """A ConfigMap with a message: put what a Cart is about in its place."""
+    """A message stored in a ConfigMap. Replace this with a description of Cart."""
 
 
 def config_map_for(cart: Cart) -> core_v1.ConfigMap:
-    """Say what the ConfigMap looks like."""
+    """Return the desired ConfigMap."""
     data = {"message": cart.spec.message}
     return core_v1.ConfigMap(kw.Meta(cart.metadata.name), data=data)
 
 
 @kw.controller(Cart, owns=[core_v1.ConfigMap])
 async def carts(cart: Cart, ctx: kw.Context) -> None:
-    """Make the world as the object says; runs again when the object or its ConfigMap changes."""
+    """Bring the cluster to the desired state; called when the object or its ConfigMap changes."""
     await ctx.apply(config_map_for(cart))
-    ready = kw.Condition(type="Ready", status="True", reason="Reconciled", message="the ConfigMap is there")
+    ready = kw.Condition(type="Ready", status="True", reason="Reconciled", message="ConfigMap applied")
     await ctx.patch_status(cart, CartStatus(conditions=[ready]))

@@ -1,4 +1,4 @@
-"""Cart, as its users see it."""
+"""Tests of Cart and its controller."""
 
 import kubewright as kw
 from kubewright.api.builtin import core_v1
@@ -8,7 +8,7 @@ from shop import operator
 from shop.cart import Cart, CartSpec
 
 
-async def test_the_config_map_follows_the_spec(cluster: Cluster) -> None:
+async def test_updates_the_config_map(cluster: Cluster) -> None:
     asked = CartSpec(message="hello")
     async with cluster.running(operator):
         made = await cluster.create(Cart(kw.Meta("demo"), spec=asked))
@@ -18,7 +18,7 @@ async def test_the_config_map_follows_the_spec(cluster: Cluster) -> None:
         await cluster.eventually(core_v1.ConfigMap, "demo", lambda it: it.data == {"message": "goodbye"})
 
 
-async def test_a_deleted_config_map_comes_back(cluster: Cluster) -> None:
+async def test_recreates_a_deleted_config_map(cluster: Cluster) -> None:
     asked = CartSpec(message="hello")
     async with cluster.running(operator):
         await cluster.create(Cart(kw.Meta("demo"), spec=asked))

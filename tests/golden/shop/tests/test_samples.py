@@ -1,4 +1,4 @@
-"""The samples, as a cluster takes them."""
+"""Tests of the samples."""
 
 from importlib import import_module
 from pathlib import Path
@@ -13,9 +13,9 @@ SAMPLES = {path.stem: yaml.safe_load(path.read_text()) for path in sorted(FOLDER
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-async def test_the_cluster_accepts_the_sample(cluster: Cluster, name: str) -> None:
+async def test_sample_is_accepted(cluster: Cluster, name: str) -> None:
     document = SAMPLES[name]
-    # Running, so that its webhooks are asked as well.
+    # Run the operator, so that its webhooks are called too.
     async with cluster.running(import_module("shop").operator):
         kind = await cluster.client.resolve(GroupVersionKind.parse(document["apiVersion"], document["kind"]))
         if kind.namespaced:
