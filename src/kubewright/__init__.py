@@ -7,7 +7,7 @@ The tour, in reading order:
    kinds are in `kubewright.api.builtin` (`apps_v1`, `core_v1`, ...); a kind without a class is a `Kind`.
 2. A controller reconciles one kind: `controller`, `Controller`, `Context`, `Result`, and `Options` with a `Backoff`.
 3. What triggers a reconcile: `owned`, `watch`, `source`, an `Index`, a `Selector` for what is watched, and
-   `kubewright.predicates` for `when=`. Access beyond that: `needs`.
+   `kubewright.predicates` for `when=`. Access beyond that: `needs`. Whose child an object is: `is_controlled_by`.
 4. Admission webhooks: `kubewright.admission`. Versions of one kind: `Conversion`.
 5. An operator is its controllers and webhooks: `Operator`. Its Deployment: `kubewright.packaging`.
 6. Exceptions: `KubewrightError`, `ApiError`, `NotFound`, `AlreadyExists`, `Conflict`, `OwnedByAnother` and
@@ -38,6 +38,7 @@ from kubewright.api import (
     Resource,
     Rule,
     Scale,
+    is_controlled_by,
 )
 from kubewright.backoff import Backoff
 from kubewright.controller import (
@@ -93,6 +94,7 @@ __all__ = [
     "admission",
     "controller",
     "errors",
+    "is_controlled_by",
     "needs",
     "owned",
     "packaging",

@@ -5,7 +5,7 @@ import pytest
 from kubewright.api import Kind, OwnerReference, PartialMeta, json_patch, kind_of
 from kubewright.controller import CannotOwn, OwnedByAnother
 from kubewright.controller.writes import (
-    check_controllable,
+    check_controlled,
     child_document,
     finalizer_added,
     finalizer_removed,
@@ -74,12 +74,20 @@ def test_what_the_cluster_forbids_to_own_is_refused() -> None:
     assert with_owner(elsewhere, kind_of(Note), PartialMeta(name="zone", uid="z"), kind_of(Zone))
 
 
-def test_a_child_of_another_owner_is_refused() -> None:
+@pytest.mark.parametrize("adopt", [True, False])
+def test_a_child_of_another_owner_is_refused(adopt: bool) -> None:
     other = OwnerReference(api_version="v1", kind="Other", name="o", uid="u2", controller=True)
+    child = PartialMeta(name="a", owner_references=[other])
     with pytest.raises(OwnedByAnother, match="controlled by Other o"):
-        check_controllable(PartialMeta(name="a", owner_references=[other]), kind_of(Note), OWNER)
-    other.controller = None
-    check_controllable(PartialMeta(name="a", owner_references=[other]), kind_of(Note), OWNER)
+        check_controlled(child, kind_of(Note), OWNER, kind_of(Shell), adopt=adopt)
+
+
+def test_a_child_without_a_controller_is_refused_unless_it_is_adopted() -> None:
+    shared = OwnerReference(api_version="v1", kind="Other", name="o", uid="u2")
+    child = PartialMeta(name="a", owner_references=[shared])
+    with pytest.raises(OwnedByAnother, match="exists and is not controlled by Shell"):
+        check_controlled(child, kind_of(Note), OWNER, kind_of(Shell), adopt=False)
+    check_controlled(child, kind_of(Note), OWNER, kind_of(Shell), adopt=True)
 
 
 def test_a_childs_finalizer_is_added_once() -> None:

@@ -87,7 +87,7 @@ from kubewright.api.raw import (
     split_list,
 )
 from kubewright.api.rbac import PolicyRule, lease_rules, review_rules
-from kubewright.api.resource import Object, Resource, owner_reference
+from kubewright.api.resource import Object, Resource, is_controlled_by, owner_reference
 from kubewright.api.scalars import Scalar
 from kubewright.api.selectors import (
     FieldRequirement,
@@ -188,6 +188,7 @@ __all__ = [
     "has_finalizer",
     "invalid_message",
     "is_condition",
+    "is_controlled_by",
     "json_diff",
     "json_patch",
     "kind_of",

@@ -67,5 +67,5 @@ def controller_of(meta: HasOwners) -> OwnerReference | None:
 
 
 def has_finalizer(meta: Meta, finalizer: str) -> bool:
-    """Say whether the object waits for this finalizer."""
+    """Return True if the object has this finalizer."""
     return finalizer in meta.finalizers

@@ -22,7 +22,7 @@ from kubewright.api.field_paths import path_problems
 from kubewright.api.fields import Column, Rule, Scale
 from kubewright.api.identity import ObjectKey
 from kubewright.api.kinds import Kind, Scope, kind_of, plural_of
-from kubewright.api.meta import Meta, OwnerReference
+from kubewright.api.meta import Meta, OwnerReference, controller_of
 from kubewright.api.model import Model, ModelType, required_fields
 from kubewright.api.names import dns1035_label, dns1123_subdomain, label_value, qualified_name
 
@@ -250,6 +250,15 @@ class Resource(Object, Generic[Spec, Status]):
 
     spec: Spec
     status: Status = msgspec.field(default_factory=_status_of_no_kind)
+
+
+def is_controlled_by(child: Object, owner: Object) -> bool:
+    """Return True if the child's controller reference has the owner's uid.
+
+    An owner of the same kind and name that was deleted and created again has another uid and does not control it.
+    """
+    controller = controller_of(child.metadata)
+    return controller is not None and bool(owner.metadata.uid) and controller.uid == owner.metadata.uid
 
 
 def owner_reference(owner: Object, *, controller: bool = True) -> OwnerReference:

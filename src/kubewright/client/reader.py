@@ -113,11 +113,15 @@ class Reader:
 
     async def send(self, request: Request) -> RawObject:
         """Send a request that is answered with an object, and return its bytes beside its metadata."""
-        body = (await self.raw(request)).body
+        return (await self.send_with_code(request))[0]
+
+    async def send_with_code(self, request: Request) -> tuple[RawObject, int]:
+        """Send like `send`, and return the HTTP status code as well: 201 if an apply created the object."""
+        answer = await self.raw(request)
         try:
-            return raw_object(body)
+            return raw_object(answer.body), answer.status
         except DecodeError:
-            _refuse_strangers(request, body)
+            _refuse_strangers(request, answer.body)
             raise
 
     @overload

@@ -115,14 +115,18 @@ class Context(Reader):
         """
 
     @abstractmethod
-    async def apply(self, child: W, *, owned: bool | None = None, force: bool = True) -> W:
-        """Make the child so by server-side apply and return what is there; sends nothing when nothing would change.
+    async def apply(
+        self, child: W, *, owned: bool | None = None, adopt: bool = False, force: bool = True
+    ) -> W:
+        """Apply the child with server-side apply and return the live object; send nothing if nothing would change.
 
-        Sets the owner reference where the child's kind is declared in `owns` (or as `owned` says). A field
-        that the previous desired child had and this one lacks is removed. Raises OwnedByAnother.
+        If the child's kind is in `owns` (or with `owned=True`), the child gets an owner reference to the reconciled
+        object. A child that exists and that the reconciled object does not control is refused with OwnedByAnother;
+        `adopt=True` takes it over, unless another object controls it. A field that the previous desired child had and
+        this one lacks is removed. With `force=False` fields of other managers are not taken over but raise Conflict.
 
-        A child that is being deleted cannot be applied: it is returned as it is if the controller watches it,
-        and the object is reconciled again once the child is gone; otherwise raises ObjectTerminating.
+        A child that is being deleted cannot be applied. It is returned as it is if the controller watches it, and the
+        object is reconciled again once the child is gone; otherwise ObjectTerminating is raised.
         """
 
     @abstractmethod

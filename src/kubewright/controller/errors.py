@@ -3,7 +3,7 @@
 KubewrightError
 ├── TerminalError       raised by an author: report the failure, do not retry it
 ├── UndeclaredAccess    a kind or verb that the controller's declaration does not name
-├── OwnedByAnother      a child that another object controls already
+├── OwnedByAnother      an existing object that the reconciled object does not control, so it is not applied
 ├── CannotOwn           a child that its owner may not own: another namespace, or cluster-scoped
 ├── ContestedField      a field that another manager keeps changing, so an apply waits for its backoff
 ├── ObjectTerminating   an object that is being deleted, so an apply of it would not last
@@ -23,7 +23,7 @@ class UndeclaredAccess(KubewrightError):
 
 
 class OwnedByAnother(KubewrightError):
-    """A child that another object controls already."""
+    """An existing object that the reconciled object does not control; `ctx.apply(..., adopt=True)` may take it over."""
 
 
 class CannotOwn(KubewrightError):

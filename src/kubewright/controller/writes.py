@@ -1,7 +1,8 @@
 """What is sent to the server, as pure functions: children, owner references, finalizers and status conditions.
 
 `Subject` is an object as the author gave it to a writing verb. `child_document` and `with_owner` make the document
-that `ctx.apply` and `ctx.create` send for a child; `check_controllable` refuses a child of another owner.
+that `ctx.apply` and `ctx.create` send for a child; `check_controlled` refuses an existing object that its
+owner does not control.
 `finalizer_added` and `finalizer_removed` are JSON patches, sent with the object's resourceVersion so that a race is
 refused with 409. `stamp_conditions` fills in what Kubernetes expects of conditions: lastTransitionTime changes only
 with the condition's status.
@@ -20,6 +21,7 @@ from kubewright.api import (
     Model,
     Object,
     ObjectKey,
+    OwnerReference,
     PartialMeta,
     RawObject,
     controller_of,
@@ -136,14 +138,41 @@ def with_finalizer(child: JsonObject, finalizer: str) -> JsonObject:
     return child | {"metadata": meta | {"finalizers": [*finalizers, finalizer]}}
 
 
-def check_controllable(child: PartialMeta, child_kind: Kind, owner: PartialMeta) -> None:
-    """Raise OwnedByAnother if another object controls the child."""
+def check_controlled(
+    child: PartialMeta, child_kind: Kind, owner: PartialMeta, owner_kind: Kind, *, adopt: bool
+) -> None:
+    """Raise OwnedByAnother if the owner does not control the existing child, and may not adopt it.
+
+    With `adopt` an object without a controller may be taken over, and one of an earlier owner of the same kind and name:
+    that owner is gone, as its name is in use again. A child of any other owner is never taken over.
+    """
     holder = controller_of(child)
-    if holder is not None and holder.uid != owner.uid:
+    if holder is not None and holder.uid == owner.uid:
+        return
+    name = f"{child_kind.kind} {child.key}"
+    if holder is None:
+        problem = f"{name} exists and is not controlled by {owner_kind.kind} {owner.key}"
+    elif is_earlier_owner(holder, owner, owner_kind):
+        problem = (
+            f"{name} exists and is controlled by another {holder.kind} {holder.name} (uid {holder.uid}), "
+            f"not by this one (uid {owner.uid}), as after the owner was restored from a backup or deleted with "
+            "--cascade=orphan and created again"
+        )
+    else:
         raise OwnedByAnother(
-            f"{child_kind.kind} {child.key} is controlled by {holder.kind} {holder.name} (uid {holder.uid}): "
+            f"{name} is controlled by {holder.kind} {holder.name} (uid {holder.uid}): "
             "give the child another name, or remove that owner reference"
         )
+    if not adopt:
+        raise OwnedByAnother(f"{problem}: pass adopt=True to take it over")
+
+
+def is_earlier_owner(holder: OwnerReference, owner: PartialMeta, owner_kind: Kind) -> bool:
+    """Return True if the reference names an owner of the same group, kind and name as this one with another uid."""
+    group = holder.api_version.rpartition("/")[0]
+    return (group, holder.kind, holder.name) == (owner_kind.group, owner_kind.kind, owner.name) and (
+        holder.uid != owner.uid
+    )
 
 
 def _with_string_data_encoded(secret: JsonObject) -> JsonObject:

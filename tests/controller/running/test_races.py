@@ -7,7 +7,7 @@ from kubewright.api import InvalidRequest, Meta
 from kubewright.controller import Context, Controller, needs
 from kubewright.testing.virtual_time import virtual_time
 
-from .kinds import Box
+from .kinds import Box, BoxStatus
 from .test_faults import Stage, eventually, ours, stage
 
 OWN = "running.example.com/own"
@@ -100,3 +100,32 @@ async def test_an_update_is_of_the_object_that_was_read_and_not_of_one_that_took
         assert (await on.cluster.get(Box, "a")).metadata.labels == {}
         assert len(failures) == 1
         assert "another of the same name" in str(failures[0])
+
+
+@virtual_time
+async def test_the_status_of_an_object_does_not_reach_another_of_the_same_name() -> None:
+    returned: list[Box] = []
+    first: list[str] = []
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        if not first:
+            first.append(box.metadata.uid)
+        if box.metadata.uid == first[0]:
+            returned.append(await ctx.patch_status(box, BoxStatus(ready=7)))
+
+    async with stage() as on, on.cluster.running(Controller(Box, reconcile)) as manager:
+
+        async def replace(box: Box) -> Box:
+            await on.cluster.client.delete(box)
+            return await on.cluster.create(Box(Meta("a")))
+
+        second = await meet_first_patch(on, Box(Meta("a")), replace)
+
+        async def ended() -> bool:
+            return bool(returned)
+
+        await eventually(ended)
+        found = await on.cluster.get(Box, "a")
+        assert (found.metadata.uid, found.status.ready) == (second.metadata.uid, 0)
+        assert [box.metadata.uid for box in returned] == first
+        assert manager.statistics().controllers[0].outcomes["error"] == 0

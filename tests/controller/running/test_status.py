@@ -132,4 +132,4 @@ async def test_a_kind_whose_definition_has_no_status_is_said_to_have_none(cluste
             return bool(told)
 
         await cluster.eventually(done)
-    assert "does its CRD have the status subresource?" in told[0]
+    assert "the object exists but has no status subresource" in told[0]

@@ -101,10 +101,12 @@ class RunningContext(Context):
         chosen = namespace_to_list(kind, namespace, all_namespaces, self._meta.namespace)
         return await self._services.reader.list(kind, value, chosen, labels)
 
-    async def apply(self, child: W, *, owned: bool | None = None, force: bool = True) -> W:
+    async def apply(
+        self, child: W, *, owned: bool | None = None, adopt: bool = False, force: bool = True
+    ) -> W:
         """Apply the child with server-side apply and return the live object."""
         writer = self._services.writer
-        return await writer.apply(self._meta, writer.subject(child), owned=owned, force=force)
+        return await writer.apply(self._meta, writer.subject(child), owned=owned, adopt=adopt, force=force)
 
     async def create(self, child: W, *, owned: bool | None = None) -> W:
         """Create the child; raise AlreadyExists if it exists."""

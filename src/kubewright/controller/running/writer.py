@@ -1,4 +1,17 @@
-"""Writes of one controller: applies are skipped if they would change nothing, answers enter the cache at once."""
+"""Writes of one controller.
+
+`Writer` makes the document to send (`controller.writes`), decides whether an apply must be sent (`controller.applying`),
+sends it, and puts the answer into the cache.
+
+Invariants:
+
+- The answer to a write is in every informer of its kind before the write returns, so the next read sees it.
+- A write changes the object that was meant, never another one of the same name: deletes name the uid; updates, finalizers
+  and status carry the resourceVersion that was read and are repeated on a newer one (`RACES`).
+- An existing object that the reconciled object does not control is not applied, unless it is adopted.
+- Before an error that only delays a write (`ContestedField`, `ChildVanishes`) is raised, the key is queued for the end of
+  the delay: a reconciler may catch the error, and the desired state must still be applied.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -17,6 +30,7 @@ from kubewright.api import (
     ObjectKey,
     PartialMeta,
     RawObject,
+    controller_of,
     decode_as,
     kind_of,
     parse,
@@ -35,17 +49,20 @@ from kubewright.controller.running.reading import CacheReader
 from kubewright.controller.running.telemetry import Instruments, controller_log
 from kubewright.controller.writes import (
     Subject,
-    check_controllable,
+    check_controlled,
     child_document,
     desired_status,
     finalizer_added,
     finalizer_removed,
+    is_earlier_owner,
     live_status,
     observes_generation,
     stamp_conditions,
     with_finalizer,
     with_owner,
 )
+
+_CREATED = 201
 
 RACES = 5
 """How often a write that carries a version is repeated on the newer version when raced."""
@@ -84,12 +101,13 @@ class Writer:
         self._reader = reader
         self._permissions = reader.permissions
         self._instruments = instruments
+        self._log = controller_log(controller.name, self._kind)
         self._applied = ApplyMemory(self._manager)
         self._drift = DriftControl(
             self._manager,
             dependencies,
             instruments,
-            controller_log(controller.name, self._kind),
+            self._log,
             lambda: asyncio.get_running_loop().time(),
             events=controller.options.drift == "event",
         )
@@ -120,18 +138,21 @@ class Writer:
         # The version selects the representation; it does not make another kind.
         return Subject(same or msgspec.structs.replace(declared[0], version=version), given)
 
-    async def apply(self, owner: PartialMeta, child: Subject, *, owned: bool | None, force: bool) -> Any:
+    async def apply(
+        self, owner: PartialMeta, child: Subject, *, owned: bool | None, adopt: bool, force: bool
+    ) -> Any:
         """Apply the child if that may change anything; return the live object in the form that the child was given in."""
         kind = child.kind
         self._permissions.require(kind, "get", "create", "patch")
         desired, key = self._desired(owner, child, owned)
         live = await self._reader.get_raw(kind, key)
         if live is not None:
-            if self._is_owned(kind, owned):
-                check_controllable(live.meta, kind, owner)
             if live.meta.deletion_timestamp is not None:
                 self._expect_deletion(owner, kind, live.meta)
                 return decode_as(child.form, live.raw)
+            if self._is_owned(kind, owned):
+                check_controlled(live.meta, kind, owner, self._kind, adopt=adopt)
+            live = await self._remove_earlier_owner(kind, live, owner)
             live = await self._take_over(kind, live)
             doubt = self._applied.must_send(kind, desired, live, form=child.form)
             if doubt is None:
@@ -142,9 +163,11 @@ class Writer:
         else:
             await self._check_recreation(owner, kind, key)
         request = requests.apply(desired, kind, field_manager=self._manager, force=force)
-        answer = await self._send_apply(request, live, applied_part(desired))
+        answer, created = await self._send_apply(lambda _: request, live, applied_part(desired))
         if live is None or live.meta.uid != answer.meta.uid:
             self._creations.note(kind, key, owner.uid)
+            if not created and self._is_owned(kind, owned) and not adopt:
+                self._report_existing(kind, answer)
         self._report_altered(kind, answer, self._applied.learn(kind, desired, answer))
         self._dependencies.record_write(kind, answer)
         if answer.meta.deletion_timestamp is not None:
@@ -231,33 +254,63 @@ class Writer:
             live = await self._reader.read(kind, key)
         if live is None or (target.uid and live.meta.uid != target.uid):
             return target.given
+        uid, attempt = live.meta.uid, 1
+        while True:
+            try:
+                return await self._apply_status(reconciled, target, status, live, report_drift=attempt == 1)
+            except Conflict:
+                if attempt == RACES:
+                    raise
+            attempt, live = attempt + 1, await self._reader.read(kind, key)
+            if live is None or live.meta.uid != uid:
+                return target.given
+
+    async def _apply_status(
+        self,
+        reconciled: PartialMeta,
+        target: Subject,
+        status: Model | JsonObject | None,
+        live: RawObject,
+        *,
+        report_drift: bool,
+    ) -> Any:
+        """Apply the status to this version of the object; raise Conflict if the object changed since.
+
+        The version is sent along because a name is not enough: the object may have been deleted and created again, and
+        the status of a custom resource can be applied with the uid of another object.
+        """
+        kind, key = target.kind, target.key
         given = desired_status(target, status)
         generation = (
             self._reconciled_generation(reconciled, target) if observes_generation(target, status) else None
         )
         # The same status of another generation is another statement.
-        asked: JsonObject = {"status": given, "generation": generation}
+        source: JsonObject = {"status": given, "generation": generation}
         desired = stamp_conditions(given, live_status(live), generation, utc_now())
         document: JsonObject = {"metadata": _name(kind, key), "status": desired}
         doubt = self._applied.must_send(
-            kind, document, live, subresource="status", source=asked, form=target.form
+            kind, document, live, subresource="status", source=source, form=target.form
         )
         if doubt is None:
             return decode_as(target.form, live.raw)
-        if doubt.drift is not None:
+        if doubt.drift is not None and report_drift:
             await self._correct_drift(reconciled.key, kind, live, doubt.drift, subresource="status")
-        request = requests.apply(document, kind, field_manager=self._manager, subresource="status")
+
+        def request(version: str) -> requests.Request:
+            sent = document | {"metadata": document["metadata"] | {"resourceVersion": version}}
+            return requests.apply(sent, kind, field_manager=self._manager, subresource="status")
+
         try:
-            answer = await self._send_apply(request, live, applied_part(document, "status"))
+            answer, _ = await self._send_apply(request, live, applied_part(document, "status"))
         except NotFound:
             there = await self._reader.read(kind, key)
             if there is None or there.meta.uid != live.meta.uid:
                 return target.given
             raise InvalidRequest(
-                f"patch {kind.resource}/status {key}: the object is there but has no status of its own: "
-                "does its CRD have the status subresource?"
+                f"patch {kind.resource}/status {key}: the object exists but has no status subresource: "
+                "does its CRD declare one?"
             ) from None
-        altered = self._applied.learn(kind, document, answer, subresource="status", source=asked)
+        altered = self._applied.learn(kind, document, answer, subresource="status", source=source)
         self._report_altered(kind, answer, altered)
         self._dependencies.record_write(kind, answer)
         return decode_as(target.form, answer.raw)
@@ -376,6 +429,31 @@ class Writer:
             kind, live.meta, [{"op": "replace", "path": "/metadata/managedFields", "value": handed}]
         )
 
+    async def _remove_earlier_owner(self, kind: Kind, live: RawObject, owner: PartialMeta) -> RawObject:
+        """Remove the controller reference of an earlier owner of this name, in whose place the owner adopts the child.
+
+        An object has one controller reference at most, and an apply removes only references that it added itself.
+        """
+        holder = controller_of(live.meta)
+        if holder is None or not is_earlier_owner(holder, owner, self._kind):
+            return live
+        position = live.meta.owner_references.index(holder)
+        return await self._patch_at(
+            kind, live.meta, [{"op": "remove", "path": f"/metadata/ownerReferences/{position}"}]
+        )
+
+    def _report_existing(self, kind: Kind, answer: RawObject) -> None:
+        """Report an object that was created between our read and our apply, which took it over.
+
+        An apply cannot be limited to creating, so this is only known from the answer.
+        """
+        note = (
+            f"{kind.kind} {answer.meta.key} was created by another client just before controller "
+            f"{self._controller.name} applied it, and is controlled by it now: check that this is intended"
+        )
+        self._dependencies.publish_event(kind, answer.meta, "Warning", "ExistingObjectAdopted", note)
+        self._log.warning("Adopted an existing object: %s", note)
+
     def _desired(
         self, owner: PartialMeta, child: Subject, owned: bool | None
     ) -> tuple[JsonObject, ObjectKey]:
@@ -472,17 +550,20 @@ class Writer:
         self._drift.correct(kind, live.meta, drift, managers)
 
     async def _send_apply(
-        self, request: requests.Request, live: RawObject | None, part: JsonObject
-    ) -> RawObject:
-        """Send an apply, again if the first one left something for the next to do."""
-        version = None if live is None else live.meta.resource_version
-        answer = await self._client.send(request)
+        self, request: Callable[[str], requests.Request], live: RawObject | None, part: JsonObject
+    ) -> tuple[RawObject, bool]:
+        """Send an apply, again if the first one left something for the next to do; return True if it created the object.
+
+        `request` makes the request for a version of the object.
+        """
+        version = "" if live is None else live.meta.resource_version
+        answer, code = await self._client.send_with_code(request(version))
         for _ in range(REPEATED_APPLIES):
             if answer.meta.resource_version == version or not may_change_again(part, answer):
                 break
             version = answer.meta.resource_version
-            answer = await self._client.send(request)
-        return answer
+            answer = await self._client.send(request(version))
+        return answer, code == _CREATED
 
     def _report_altered(self, kind: Kind, answer: RawObject, found: Mismatch | None) -> None:
         """Report a field that the server did not keep as it was applied."""
