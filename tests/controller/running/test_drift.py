@@ -69,7 +69,12 @@ async def test_the_manager_is_named_even_if_it_took_all_our_fields(
 ) -> None:
     caplog.set_level(logging.DEBUG, "kubewright.controller")
     await cluster.install(Box, Paper)
-    async with cluster.running(Controller(Box, reconcile, owns=[Paper])) as manager:
+
+    async def adopting(box: Box, ctx: Context) -> None:
+        # Without owner references the child is an existing object that the box does not control.
+        await ctx.apply(Paper(Meta(box.metadata.name), text="ours", friend="box"), adopt=True)
+
+    async with cluster.running(Controller(Box, adopting, owns=[Paper])) as manager:
         await cluster.create(Box(Meta("a")))
         await cluster.until(Paper, "a", lambda paper: paper.text == "ours")
         await spoil(cluster, {"text": "theirs", "friend": "theirs", "metadata": {"ownerReferences": None}})
