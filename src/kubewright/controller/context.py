@@ -1,13 +1,17 @@
-"""What a reconciler is given beside its object: the one door to the cluster. Only the face; `running` holds the body."""
+"""The context of a reconcile: its interface only. `kubewright.controller.running.context` implements it."""
 
 import builtins
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
 from kubewright.api import Index, JsonObject, Kind, Model, Object
 from kubewright.controller.predicates import Cause
+
+if TYPE_CHECKING:
+    # At run time this would load the HTTP library, which declaring an operator must not do.
+    from kubewright.client import Client
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -83,14 +87,22 @@ class Reader(ABC):
 
 
 class Context(Reader):
-    """Serve one reconcile: reads, writes, events, a logger. Nothing beyond the controller's declaration."""
+    """What a reconciler is given beside its object: reads, writes, Events and a logger.
+
+    Reads (`get`, `find`, `list`) come from the cache if it is certain to hold the answer, else from the server; `live` reads
+    from the server. Writes: `apply` for children that your code describes completely, `create`, `update`, `patch`,
+    `delete`, and `patch_status`. `event` and `warn` record Events, `run_sync` runs blocking functions in a thread.
+
+    Only what the controller declares is allowed (`owns=`, `watches=`, `needs=`); anything else raises UndeclaredAccess
+    before a request is sent.
+    """
 
     log: "logging.LoggerAdapter[logging.Logger]"
-    """Logs with the controller, the object and the reconcileID on each line."""
+    """A logger whose records carry the controller, the object and the reconcileID."""
     causes: tuple[Cause, ...]
-    """What led to this run, for logs only: the state is what counts."""
+    """What triggered this reconcile. For logs only: reconcile the state, not the change."""
     deadline: float | None
-    """When this reconcile is cancelled, in the event loop's time; None without a timeout."""
+    """The event loop's time at which this reconcile is cancelled; None without a timeout."""
 
     @property
     @abstractmethod
@@ -99,10 +111,10 @@ class Context(Reader):
 
     @property
     @abstractmethod
-    def client(self) -> Any:
-        """Return the `kubewright.client.Client`, for verbs that have no door here: logs, eviction, tokens, scale.
+    def client(self) -> "Client":
+        """Return the client, for requests that have no method here: logs, eviction, tokens, scale.
 
-        It knows neither the cache nor what the controller declares. It writes only while this replica leads.
+        It uses neither the cache nor the controller's declaration. It writes only while this replica leads.
         """
 
     @property
@@ -131,11 +143,15 @@ class Context(Reader):
 
     @abstractmethod
     async def create(self, child: W, *, owned: bool | None = None) -> W:
-        """Create the child; raises AlreadyExists where there is one."""
+        """Create the child, with an owner reference as `apply` sets it; raise AlreadyExists if it exists."""
 
     @abstractmethod
     async def update(self, target: W, change: Callable[[W], None]) -> W:
-        """Change an object and send the difference as a JSON patch; read again and retried when raced."""
+        """Call `change` with the live object and send the difference as a JSON patch.
+
+        The patch carries the resourceVersion. If the object was changed meanwhile, it is read again and `change` is called
+        again. Fields that the class does not know are kept.
+        """
 
     @abstractmethod
     async def patch(
@@ -146,15 +162,15 @@ class Context(Reader):
         type: PatchType = "merge",  # noqa: A002 (the word of the whole API)
         subresource: str = "",
     ) -> W:
-        """Send a patch as it is."""
+        """Send a patch without changes of our own: no comparison, no owner reference, no retry."""
 
     @abstractmethod
     async def patch_status(self, target: W, status: Model | JsonObject | None = None) -> W:
-        """Apply the status fields of this controller where they differ; an object that is gone is no error.
+        """Apply the status, if it differs, and return the live object; an object that is gone is no error.
 
-        Without `status` the target's own is sent. Conditions keep their lastTransitionTime while their
-        status stays. Those without an observedGeneration get that of the object given to the reconciler, or,
-        for another object, the one the target was read with.
+        Without `status` that of the target is sent. Only fields of this controller are changed. A condition keeps its
+        lastTransitionTime while its status stays the same. One without an observedGeneration gets the generation
+        of the reconciled object, or for another object the generation that the target was read with.
         """
 
     @abstractmethod
@@ -165,16 +181,16 @@ class Context(Reader):
         propagation: Propagation = "",
         grace_period_seconds: int | None = None,
     ) -> None:
-        """Delete this very object (by uid); one that is gone, or replaced by a namesake, is no error."""
+        """Delete the object with this uid; if it is gone, or another one has its name, nothing happens."""
 
     @abstractmethod
     def event(self, reason: str, note: str, *, action: str = "", related: Object | None = None) -> None:
-        """Tell about the reconciled object in an Event; never waits, never fails."""
+        """Record an Event of type Normal about the reconciled object; never waits, never fails."""
 
     @abstractmethod
     def warn(self, reason: str, note: str, *, action: str = "", related: Object | None = None) -> None:
-        """Tell about the reconciled object in an Event of type Warning; never waits, never fails."""
+        """Record an Event of type Warning about the reconciled object; never waits, never fails."""
 
     @abstractmethod
     async def run_sync(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a blocking function in one of the controller's threads."""
+        """Run a blocking function in one of the controller's threads and return its result."""

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 import msgspec
 
 from kubewright.api import JsonObject, Model, Object, PartialMeta, RawObject, kind_of
+from kubewright.client import Client
 from kubewright.controller.context import Context, PatchType, Propagation, Reader
 from kubewright.controller.declaration import Controller
 from kubewright.controller.predicates import Cause
@@ -67,7 +68,7 @@ class RunningContext(Context):
         return LiveReader(self._services.reader, self._meta.namespace)
 
     @property
-    def client(self) -> Any:
+    def client(self) -> Client:
         """Return the client, for requests that have no method here."""
         return self._services.dependencies.client
 
