@@ -79,8 +79,8 @@ class _JumpingSelector(selectors.DefaultSelector):
         if timeout is None or self._loop.waits_for_threads:
             return super().select(None)
         # One descriptor is the loop's own wake-up pipe.
-        timeout = SOCKET_TIMEOUT if len(self.get_map()) > 1 else 0
-        events = super().select(timeout)
+        wait = SOCKET_TIMEOUT if len(self.get_map()) > 1 else 0
+        events = super().select(wait)
         if not events:
             self._loop.jump(timeout)
         return events
