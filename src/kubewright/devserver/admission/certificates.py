@@ -31,7 +31,7 @@ def _may(authorizer: RoleAuthorizer, user: User, verb: str, signer: str) -> bool
 class CertificateApproval(AdmissionPlugin):
     """Approve requests only with the permission to approve for their signer."""
 
-    resources = frozenset({(GROUP, _PLURAL)})
+    resources: frozenset[tuple[str, str]] = frozenset({(GROUP, _PLURAL)})
 
     def __init__(self, authorizer: RoleAuthorizer) -> None:
         self._authorizer = authorizer
@@ -48,7 +48,7 @@ class CertificateApproval(AdmissionPlugin):
 class CertificateSigning(AdmissionPlugin):
     """Sign requests only with the permission to sign for their signer."""
 
-    resources = frozenset({(GROUP, _PLURAL)})
+    resources: frozenset[tuple[str, str]] = frozenset({(GROUP, _PLURAL)})
 
     def __init__(self, authorizer: RoleAuthorizer) -> None:
         self._authorizer = authorizer
@@ -70,7 +70,7 @@ class CertificateSigning(AdmissionPlugin):
 class CertificateSubjectRestriction(AdmissionPlugin):
     """Issue no client certificates of the group system:masters."""
 
-    resources = frozenset({(GROUP, _PLURAL)})
+    resources: frozenset[tuple[str, str]] = frozenset({(GROUP, _PLURAL)})
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
         """Reject a new request for a client certificate of that group."""

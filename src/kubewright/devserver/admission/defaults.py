@@ -15,7 +15,7 @@ _MISMATCH = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined O
 class DefaultIngressClass(AdmissionPlugin):
     """Set the default IngressClass of new Ingresses without one."""
 
-    resources = frozenset({("networking.k8s.io", "ingresses")})
+    resources: frozenset[tuple[str, str]] = frozenset({("networking.k8s.io", "ingresses")})
 
     def __init__(self, api: Access) -> None:
         self._api = api
@@ -45,7 +45,7 @@ class DefaultIngressClass(AdmissionPlugin):
 class TaintNodesByCondition(AdmissionPlugin):
     """Taint new nodes as not ready, until the node controller removes the taint."""
 
-    resources = frozenset({("", "nodes")})
+    resources: frozenset[tuple[str, str]] = frozenset({("", "nodes")})
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """Taint a new node."""
@@ -62,7 +62,7 @@ class TaintNodesByCondition(AdmissionPlugin):
 class RuntimeClasses(AdmissionPlugin):
     """Apply the overhead and scheduling of a Pod's RuntimeClass."""
 
-    resources = frozenset({("", "pods")})
+    resources: frozenset[tuple[str, str]] = frozenset({("", "pods")})
 
     def __init__(self, api: Access) -> None:
         self._api = api

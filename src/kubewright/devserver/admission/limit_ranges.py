@@ -14,7 +14,7 @@ ANNOTATION = "kubernetes.io/limit-ranger"
 class LimitRanger(AdmissionPlugin):
     """Complete Pods by the LimitRanges of their namespace, and refuse what exceeds them."""
 
-    resources = frozenset({("", "pods"), ("", "persistentvolumeclaims")})
+    resources: frozenset[tuple[str, str]] = frozenset({("", "pods"), ("", "persistentvolumeclaims")})
 
     def __init__(self, api: Access) -> None:
         self._api = api

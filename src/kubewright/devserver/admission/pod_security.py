@@ -56,7 +56,7 @@ class Level:
 class PodSecurity(AdmissionPlugin):
     """Check Pods against the Pod Security levels of their namespace."""
 
-    resources = _RESOURCES
+    resources: frozenset[tuple[str, str]] = _RESOURCES
 
     def __init__(self, api: Access) -> None:
         self._api = api

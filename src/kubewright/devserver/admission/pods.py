@@ -20,7 +20,7 @@ _NODE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 class PodPriority(AdmissionPlugin):
     """Set a Pod's priority from its PriorityClass."""
 
-    resources = frozenset({("", "pods"), _CLASSES})
+    resources: frozenset[tuple[str, str]] = frozenset({("", "pods"), _CLASSES})
 
     def __init__(self, store: ObjectStore, api: Access) -> None:
         self._api = api
@@ -84,7 +84,7 @@ class PodPriority(AdmissionPlugin):
 class DefaultTolerationSeconds(AdmissionPlugin):
     """Add tolerations of five minutes for nodes that are not ready or unreachable."""
 
-    resources = frozenset({("", "pods")})
+    resources: frozenset[tuple[str, str]] = frozenset({("", "pods")})
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """Add the tolerations a Pod does not have."""
@@ -121,7 +121,7 @@ def _tolerates(toleration: JsonObject, taint: str) -> bool:
 class ServiceAccounts(AdmissionPlugin):
     """Set the ServiceAccount of new Pods, its image pull secrets and the volume with its token."""
 
-    resources = frozenset({("", "pods")})
+    resources: frozenset[tuple[str, str]] = frozenset({("", "pods")})
 
     def __init__(self, api: Access) -> None:
         self._api = api

@@ -17,7 +17,7 @@ _FINALIZERS = {
 class DefaultStorageClass(AdmissionPlugin):
     """Set the default StorageClass of new claims without one."""
 
-    resources = frozenset({("", "persistentvolumeclaims")})
+    resources: frozenset[tuple[str, str]] = frozenset({("", "persistentvolumeclaims")})
 
     def __init__(self, store: ObjectStore, api: Access) -> None:
         self._api = api
@@ -45,7 +45,7 @@ class DefaultStorageClass(AdmissionPlugin):
 class StorageObjectInUseProtection(AdmissionPlugin):
     """Add a finalizer to new claims, volumes and volume attributes classes; controllers remove it when they are unused."""
 
-    resources = frozenset(_FINALIZERS)
+    resources: frozenset[tuple[str, str]] = frozenset(_FINALIZERS)
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """Add the finalizer."""
@@ -64,7 +64,7 @@ class StorageObjectInUseProtection(AdmissionPlugin):
 class PersistentVolumeClaimResize(AdmissionPlugin):
     """Let claims grow only where their class can do it."""
 
-    resources = frozenset({("", "persistentvolumeclaims")})
+    resources: frozenset[tuple[str, str]] = frozenset({("", "persistentvolumeclaims")})
 
     def __init__(self, api: Access) -> None:
         self._api = api
