@@ -16,7 +16,7 @@ class SimulatedElection(ElectionThread):
         self, config: ClusterConfig, options: ElectionOptions, *, end_process: Callable[[], None]
     ) -> None:
         super().__init__(config, options, end_process=end_process)
-        self.leadership = Leadership(asyncio.get_running_loop().time)
+        self.leadership: Leadership = Leadership(asyncio.get_running_loop().time)
         self._answered_at = self.leadership.clock()
         self._running: asyncio.Task[None] | None = None
 

@@ -131,7 +131,7 @@ class _Handle(asyncio.TimerHandle):
         context: contextvars.Context | None,
     ) -> None:
         super().__init__(when, callback, args, loop, context)
-        self.process = _PROCESS.get() if context is None else context.get(_PROCESS)
+        self.process: SimulatedProcess | None = _PROCESS.get() if context is None else context.get(_PROCESS)
 
     def run(self) -> None:
         """Call it."""
