@@ -53,7 +53,7 @@ PROCESSES = "Warning: Pods run as processes on this machine, as your user: anyon
     multiple=True,
     help="With --pods=process, the command to run for an image; repeatable.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Enable debug logging.")
+@click.option("-v", "--verbose", is_flag=True, help="Log what the cluster does.")
 def command(
     kubeconfig: Path | None, data: Path | None, port: int, pods: str, images: tuple[str, ...], verbose: bool
 ) -> None:
