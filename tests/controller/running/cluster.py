@@ -22,7 +22,7 @@ R = TypeVar("R")
 OPTIONS = ManagerOptions(
     metrics_bind_address="0", health_probe_bind_address="0", watchdog=False, cache_sync_timeout=60
 )
-DEFAULT_TIMEOUT = 60.0
+DEFAULT_TIMEOUT = 300.0
 
 
 class Cluster:
