@@ -52,5 +52,5 @@ async def test_where_nothing_can_be_kept_they_last_for_the_run_and_the_place_is_
         bundle = begin(["127.0.0.1"], Lifetimes(), utc_now())
         assert await store.save(bundle)
         assert await store.load() == bundle
-    assert caplog.text.count(f"kept for this run only: {tmp_path / place}: ") == 1
+    assert caplog.text.count(f"are not persisted: cannot write {tmp_path / place}: ") == 1
     assert sorted(found.name for found in tmp_path.rglob("*")) == ["file", "folder"]

@@ -91,21 +91,25 @@ class StopSignals:
             self._reader.close()
             self._writer.close()
             raise
-        self._thread = threading.Thread(target=self._watch, name="kubewright-signals", daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._watch, name="kubewright-signals", daemon=True).start()
         # What does nothing must still be a handler of Python's: only for those the descriptor is written to.
         self._handlers = {number: signal.signal(number, _ignore) for number in STOP_SIGNALS}
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self._handlers.items():
-            signal.signal(number, handler)
-        signal.set_wakeup_fd(self._descriptor)
-        self._writer.close()
-        self._thread.join()
-        self._reader.close()
+        try:
+            for number, handler in self._handlers.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(self._descriptor)
+        finally:
+            # The thread reads the end of the stream and closes its side: joining it would block the event loop.
+            self._writer.close()
 
     def _watch(self) -> None:
+        with self._reader:
+            self._read_signals()
+
+    def _read_signals(self) -> None:
         first = 0.0
         while numbers := self._reader.recv(64):
             if not any(number in STOP_SIGNALS for number in numbers):

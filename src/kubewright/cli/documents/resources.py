@@ -86,7 +86,7 @@ def _parse(path: Path) -> list[JsonObject]:
         raise ResourceError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise ResourceError(f"{path}:{line} is not written in UTF-8") from None
+        raise ResourceError(f"{path}:{line} is not valid UTF-8") from None
     return [
         document
         for value in read_values(text, str(path))
