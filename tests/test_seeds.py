@@ -1,5 +1,6 @@
 """Randomised tests run from fixed seeds, unless another one is asked for."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -24,13 +25,18 @@ def test_a_seed(seed):
 
 
 def tried(folder: Path, *arguments: str) -> list[str]:
-    """Run two randomised tests under the suite's own configuration and return what they tried."""
+    """Run two randomised tests under the suite's own configuration and return what they tried.
+
+    In CI, where Hypothesis has other defaults.
+    """
     folder.mkdir()
     for name in ("conftest.py", "acceptance", "http"):
         (folder / name).symlink_to(TESTS / name)
     (folder / "test_randomised.py").write_text(RANDOMISED)
     command = (sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", *arguments, "test_randomised.py")
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, env=os.environ | {"CI": "1"}
+    )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return (folder / "tried").read_text().split()
 
