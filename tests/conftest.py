@@ -36,6 +36,10 @@ hypothesis.settings.register_profile("search", derandomize=False, **_UNHURRIED)
 hypothesis.settings.load_profile("fixed")
 
 
+SEARCHED_SIMULATIONS = 20
+"""Seeds of each simulation in one round of scripts/search-seeds."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that scripts/search-seeds sets."""
     parser.addoption(
@@ -74,6 +78,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if start is not None:
         hypothesis.settings.load_profile("search")
         hypothesis.core.global_force_seed = start
+        config.option.seed = start
+        config.option.seeds = config.option.seeds or SEARCHED_SIMULATIONS
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", "") and hasattr(config, "cache"):
         os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("bytecode"))
     if not hasattr(config, "workerinput"):

@@ -18,6 +18,10 @@ def note(text):
 def test_a_property(number):
     note(number)
 
+@pytest.mark.kubewright_seeds(2)
+def test_a_simulation(seed):
+    note(f"simulation={seed}")
+
 @pytest.mark.seeds(1, 20)
 def test_a_seed(seed):
     note(f"seed={seed}")
@@ -25,7 +29,7 @@ def test_a_seed(seed):
 
 
 def tried(folder: Path, *arguments: str) -> list[str]:
-    """Run two randomised tests under the suite's own configuration and return what they tried.
+    """Run three randomised tests under the suite's own configuration and return what they tried.
 
     In CI, where Hypothesis has other defaults.
     """
@@ -43,8 +47,8 @@ def tried(folder: Path, *arguments: str) -> list[str]:
 
 def test_each_run_tries_the_same_and_another_seed_tries_something_else(tmp_path: Path) -> None:
     fixed = tried(tmp_path / "first")
-    assert fixed[-2:] == ["seed=1", "seed=20"]
+    assert fixed[-4:] == ["simulation=0", "simulation=1", "seed=1", "seed=20"]
     assert tried(tmp_path / "second") == fixed
-    searched = tried(tmp_path / "third", "--search-seed", "77")
-    assert searched[-2:] == ["seed=77", "seed=78"]
-    assert searched[:-2] != fixed[:-2]
+    searched = tried(tmp_path / "third", "--search-seed", "77", "--seeds", "2")
+    assert searched[-4:] == ["simulation=77", "simulation=78", "seed=77", "seed=78"]
+    assert searched[:-4] != fixed[:-4]

@@ -13,7 +13,7 @@ SEEDS_MARK = "kubewright_seeds"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the switch that chooses the server."""
+    """Add the options that choose the server and the seeds of simulations."""
     group = parser.getgroup("kubewright", "Kubernetes operators")
     group.addoption(
         "--server",
@@ -21,25 +21,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="embedded",
         help="run on the embedded server, on a real control plane, or on the current kubeconfig context",
     )
-
     group.addoption(
-        "--seeds", type=int, help="run so many seeds of each simulation, instead of those that it asks for"
+        "--seeds", type=int, help="run this many seeds of each simulation, instead of its own number"
     )
-    group.addoption("--seed", type=int, help="run this seed of each simulation alone, to repeat a failure")
+    group.addoption(
+        "--seed", type=int, help="run this seed of each simulation; with --seeds, that many from it on"
+    )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run simulations once for each seed."""
     mark = metafunc.definition.get_closest_marker(SEEDS_MARK)
     if mark is not None:
-        one, count = metafunc.config.getoption("--seed"), metafunc.config.getoption("--seeds")
-        seeds = [one] if one is not None else range(mark.args[0] if count is None else count)
-        metafunc.parametrize("seed", seeds)
+        first, count = metafunc.config.getoption("--seed"), metafunc.config.getoption("--seeds")
+        if count is None:
+            count = mark.args[0] if first is None else 1
+        metafunc.parametrize("seed", range(first or 0, (first or 0) + count))
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Bring the fixtures, which are coroutines, where something runs those."""
-    config.addinivalue_line("markers", f"{SEEDS_MARK}(count): run a simulation with the first seeds")
+    config.addinivalue_line("markers", f"{SEEDS_MARK}(count): run a simulation with this many seeds")
     if find_spec("pytest_asyncio") is not None:
         config.pluginmanager.import_plugin("kubewright.testing.fixtures")
 
