@@ -9,9 +9,9 @@ from kubewright.api import Meta, ObjectKey, encode, raw_object
 from kubewright.api.builtin import core_v1
 from kubewright.cache import Change
 from kubewright.controller import TerminalError, UndeclaredAccess
+from kubewright.controller.running.context import WorkerThreads
 from kubewright.controller.running.dependencies import Views
 from kubewright.controller.running.reconciliation import is_terminal
-from kubewright.controller.running.threads import WorkerThreads
 
 
 def caused(error: Exception, cause: Exception) -> Exception:

@@ -8,7 +8,7 @@ import pytest
 
 from kubewright.backoff import Backoff
 from kubewright.controller import source
-from kubewright.controller.running.sources import MAX_DELAY, follow
+from kubewright.controller.running.runner import MAX_SOURCE_DELAY, follow
 from kubewright.controller.running.telemetry import FieldLog
 from kubewright.testing.virtual_time import virtual_time
 
@@ -60,7 +60,7 @@ async def test_a_stream_that_fails_after_each_first_event_is_opened_ever_less_of
 ) -> None:
     stream = Stream(end)
     assert await stream.followed(3600)
-    assert 3600 / (2 * MAX_DELAY) < stream.opened < 3600 / MAX_DELAY + 20
+    assert 3600 / (2 * MAX_SOURCE_DELAY) < stream.opened < 3600 / MAX_SOURCE_DELAY + 20
     assert len(stream.taken) == stream.opened
 
 

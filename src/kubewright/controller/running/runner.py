@@ -8,9 +8,10 @@ Runner._handle(item)    -> Reconciliation.reconcile(key) -> the author's functio
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
+from contextlib import AsyncExitStack, aclosing
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
@@ -25,13 +26,14 @@ from kubewright.api import (
     kind_of,
     leaves,
 )
+from kubewright.backoff import Backoff
 from kubewright.cache import Change as CacheChange
 from kubewright.cache import Index
 from kubewright.controller.declaration import Controller, Result
 from kubewright.controller.errors import ChildVanishes, ContestedField
 from kubewright.controller.permissions import Permissions
 from kubewright.controller.predicates import Cause
-from kubewright.controller.running.context import Services
+from kubewright.controller.running.context import Services, WorkerThreads
 from kubewright.controller.running.dependencies import RuntimeDependencies
 from kubewright.controller.running.reading import AnyInformerSet, CacheReader, InformerSet
 from kubewright.controller.running.reconciliation import (
@@ -39,9 +41,7 @@ from kubewright.controller.running.reconciliation import (
     Reconciliation,
     is_terminal,
 )
-from kubewright.controller.running.sources import follow
 from kubewright.controller.running.telemetry import FieldLog, Instruments, controller_log
-from kubewright.controller.running.threads import WorkerThreads
 from kubewright.controller.running.writer import Writer
 from kubewright.controller.watches import Report, Source, checked_keys, passes
 from kubewright.election import NotLeading
@@ -55,6 +55,8 @@ Requests = Callable[[CacheChange, Report], Iterable[ObjectKey]]
 
 JITTER = 0.1
 MAX_CAUSES = 5
+MAX_SOURCE_DELAY = 30.0
+"""Seconds; a stream that works again should not wait for the end of a long backoff."""
 
 
 class RunnerStatistics(msgspec.Struct, frozen=True):
@@ -394,6 +396,40 @@ class Runner(Generic[T]):
             "%s %s cannot be read: %s", informers.kind.kind, state.meta.key, reason, exc_info=trace
         )
         self._dependencies.publish_event(informers.kind, state.meta, "Warning", "Malformed", reason)
+
+
+async def follow(source: Source[Any], take: Callable[[Any], None], backoff: Backoff, log: FieldLog) -> None:
+    """Pass each event on until the stream ends; open a stream that failed again after a backoff.
+
+    The backoff is reset only once a stream lasted longer than the last delay, so that a stream which fails after its
+    first event each time is no busy loop.
+    """
+    loop = asyncio.get_running_loop()
+    failures, delay = 0, 0.0
+    while True:
+        opened = loop.time()
+        try:
+            await _read_source(source, take)
+        except BaseException as error:
+            # A CancelledError or SystemExit of a library would end this task silently, or the operator.
+            if must_propagate(error):
+                raise
+            failures = 0 if loop.time() - opened > delay else failures + 1
+            delay = min(backoff.delay(failures), MAX_SOURCE_DELAY)
+            log.error("Source failed, opening it again in %.1f s", delay, exc_info=error)
+            await asyncio.sleep(delay)
+        else:
+            log.info("Source ended")
+            return
+
+
+async def _read_source(source: Source[Any], take: Callable[[Any], None]) -> None:
+    async with AsyncExitStack() as stack:
+        stream: AsyncIterable[Any] = source.events()
+        if isinstance(stream, AsyncGenerator):
+            stream = await stack.enter_async_context(aclosing(cast("AsyncGenerator[Any]", stream)))
+        async for event in stream:
+            take(event)
 
 
 def _begins_deletion(change: CacheChange) -> bool:
