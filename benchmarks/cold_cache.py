@@ -13,8 +13,8 @@ from pathlib import Path
 
 from harness import OURS, Bench, alternate_async
 from kubewright_programs.coldcache import EnvVar, Sample, SampleSpec
-from stage.programs import KUBEWRIGHT, Command, column, figures_of, go_program, rust_program
-from stage.server import NAMESPACE, each, install, real_server
+from support.programs import KUBEWRIGHT, Command, column, figures_of, go_program, rust_program
+from support.server import NAMESPACE, each, install, real_server
 
 from kubewright.api import Meta
 
@@ -42,10 +42,10 @@ def sample(number: int) -> Sample:
 async def contenders(bench: Bench, kubeconfig: Path) -> dict[str, Command]:
     ours: Command = [sys.executable, KUBEWRIGHT / "coldcache.py", kubeconfig]
     found: dict[str, Command] = {OURS: ours}
-    go = await go_program(bench, "coldcache") if bench.wants(GO) else None
+    go = await go_program(bench, "coldcache") if bench.includes(GO) else None
     if go is not None:
         found[GO] = [go, kubeconfig]
-    rust = await rust_program(bench, "coldcache") if bench.wants(RUST) else None
+    rust = await rust_program(bench, "coldcache") if bench.includes(RUST) else None
     if rust is not None:
         found[RUST] = [rust, kubeconfig]
     reading: Command = [sys.executable, KUBEWRIGHT / "reading.py", kubeconfig]

@@ -22,23 +22,23 @@ async def main() -> int:
     options = parser.parse_args()
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        ledger = await crash(Path(folder) / "cluster.db", options.rounds, options.seed)
+        journal = await crash(Path(folder) / "cluster.db", options.rounds, options.seed)
     result = {
         "bench": "crash",
         "machine": machine(),
         "kills": options.rounds,
-        "acknowledged": len(ledger.revisions),
-        "faults": ledger.faults,
+        "acknowledged": len(journal.revisions),
+        "faults": journal.faults,
         "seconds": round(time.perf_counter() - started, 1),
     }
     if options.json:
         print(json.dumps(result))
     else:
         print(
-            f"crash: {options.rounds} kills, {len(ledger.revisions)} acknowledged writes, {len(ledger.faults)} lost or doubled"
+            f"crash: {options.rounds} kills, {len(journal.revisions)} acknowledged writes, {len(journal.faults)} lost or doubled"
         )
-        print(*ledger.faults, sep="\n")
-    return 1 if ledger.faults else 0
+        print(*journal.faults, sep="\n")
+    return 1 if journal.faults else 0
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from harness import OURS, Bench, alternate_async
 from kubectl_share import first_get, own_start, waited
 from kubewright_programs.coldcache import Sample
 from kubewright_programs.connections import Load, prepared
-from stage.programs import environment
+from support.programs import environment
 
 from kubewright.api import encode
 from kubewright.schema import crd

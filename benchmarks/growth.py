@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from harness import OURS, Bench
 from kubewright_programs.echo import Echo
-from stage.echoes import create_echoes
-from stage.programs import ProgramFailed, Running, column, kubewright_command, running
-from stage.server import NAMESPACE, install, real_server
+from support.echoes import create_echoes
+from support.programs import ProgramFailed, Running, column, kubewright_command, running
+from support.server import NAMESPACE, install, real_server
 
 from kubewright.client import Client
 
@@ -93,7 +93,7 @@ async def holding(client: Client, kubeconfig: Path, log: Path, count: int, updat
 
 
 async def grow(bench: Bench, client: Client, there: int, count: int) -> None:
-    """Create what is missing, and tell how it goes: the last ten thousands take minutes."""
+    """Create the missing objects and report progress: the last ten thousand take minutes."""
     for begin in range(there, count, STEP):
         end, began = min(begin + STEP, count), time.perf_counter()
         await create_echoes(client, range(begin, end))

@@ -54,7 +54,7 @@ async def alternate_async(
 
 
 def _in_turn(contenders: Mapping[str, T], number: int) -> list[tuple[str, T]]:
-    # Who comes first changes, so that a machine that slows down or warms up favours no contender.
+    # The order alternates, so that a machine that slows down or warms up favours no contender.
     listed = list(contenders.items())
     shift = number % len(listed)
     return listed[shift:] + listed[:shift]
@@ -97,7 +97,7 @@ class Row:
         return ours.median / peer.median
 
     @property
-    def judged(self) -> float | None:
+    def measured(self) -> float | None:
         """Return what the goal is about: the ratio, or our own figure where the goal names its unit."""
         words = self.goal.split()
         if len(words) == 3 and OURS in self.measured:
@@ -107,10 +107,10 @@ class Row:
     @property
     def met(self) -> bool | None:
         """Return True if the goal is met; None without a goal or without what it is about."""
-        if not self.goal or self.judged is None:
+        if not self.goal or self.measured is None:
             return None
         comparison, bound = self.goal.split()[:2]
-        return _COMPARISONS[comparison](self.judged, float(bound))
+        return _COMPARISONS[comparison](self.measured, float(bound))
 
     def as_json(self) -> dict[str, Any]:
         ours = self.measured.get(OURS)
@@ -165,12 +165,12 @@ class Bench:
         self.rows: list[Row] = []
         self.notes: list[str] = []
 
-    def wants(self, contender: str) -> bool:
+    def includes(self, contender: str) -> bool:
         """Return True if a contender was chosen; ours always is, and a peer unless `--peers` leaves it out."""
         return contender == OURS or contender in getattr(self.options, "peers", (contender,))
 
     def progress(self, text: str) -> None:
-        """Tell a person what is going on; never on standard output, which belongs to the result."""
+        """Report progress on standard error; standard output is for the result."""
         print(f"{self.name}: {text}", file=sys.stderr, flush=True)
 
     def note(self, text: str) -> None:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from harness import Bench
 from kubewright_programs.echo import Echo
-from stage.echoes import APPLY, CREATE_OR_UPDATE, PEERS, create_echoes, echo_operators, sighting
-from stage.programs import Command, Running, column, running
-from stage.server import install, real_server, requests_served
+from support.echoes import APPLY, CREATE_OR_UPDATE, PEERS, create_echoes, echo_operators, observing
+from support.programs import Command, Running, column, running
+from support.server import install, real_server, requests_served
 
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client
@@ -35,7 +35,10 @@ class Figures(NamedTuple):
 
 
 async def idling(client: Client, count: int, seconds: float, command: Command, log: Path) -> list[Figures]:
-    async with sighting(client, core_v1.ConfigMap, heard=False) as children, running(command, log) as program:
+    async with (
+        observing(client, core_v1.ConfigMap, echoed=False) as children,
+        running(command, log) as program,
+    ):
         await children.wait(count=count, program=program)
         used = program.usage.cpu
         while True:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from harness import Bench, alternate_async
 from kubewright_programs.echo import Echo
-from stage.echoes import CREATE_OR_UPDATE, PEERS, an_echo, echo_operators, remove_echoes, sighting
-from stage.programs import Command, column, running
-from stage.server import install, real_server
+from support.echoes import CREATE_OR_UPDATE, PEERS, an_echo, echo_operators, observing, remove_echoes
+from support.programs import Command, column, running
+from support.server import install, real_server
 
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client
@@ -34,7 +34,7 @@ def reacting(
         await remove_echoes(client)
         taken: list[float] = []
         async with (
-            sighting(client, core_v1.ConfigMap, heard=False) as children,
+            observing(client, core_v1.ConfigMap, echoed=False) as children,
             running(command, log) as program,
         ):
             for _ in range(bench.options.objects + WARM_UP):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from harness import Bench, alternate_async
 from kubewright_programs.echo import Echo
-from stage.echoes import (
+from support.echoes import (
     APPLY,
     CREATE_OR_UPDATE,
     KOPF,
@@ -24,11 +24,11 @@ from stage.echoes import (
     an_echo,
     create_echoes,
     echo_operators,
+    observing,
     remove_echoes,
-    sighting,
 )
-from stage.programs import Command, Running, column, running
-from stage.server import install, real_server, requests_served
+from support.programs import Command, Running, column, running
+from support.server import install, real_server, requests_served
 
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client
@@ -79,7 +79,10 @@ async def quiet(program: Running) -> None:
 
 async def restart(client: Client, command: Command, log: Path) -> Restarted:
     before = await requests_served(client)
-    async with sighting(client, core_v1.ConfigMap, heard=False) as children, running(command, log) as program:
+    async with (
+        observing(client, core_v1.ConfigMap, echoed=False) as children,
+        running(command, log) as program,
+    ):
         await client.create(an_echo(PROBE))
         await children.wait(name=PROBE, program=program)
         seconds, cpu = children.at[PROBE] - program.began, program.usage.cpu
@@ -96,8 +99,8 @@ def reconciling(
     async def run() -> Figures:
         await remove_echoes(client)
         await create_echoes(client, range(count))
-        async with sighting(client, Echo, heard=True) as heard, running(command, log) as program:
-            await heard.wait(count=count, program=program)
+        async with observing(client, Echo, echoed=True) as echoed, running(command, log) as program:
+            await echoed.wait(count=count, program=program)
             seconds, usage = time.perf_counter() - program.began, program.usage
             await quiet(program)
         figures = Figures(seconds, usage.cpu, usage.peak, *await restart(client, command, log))

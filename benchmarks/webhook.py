@@ -20,8 +20,8 @@ from cold_cache import sample
 from harness import OURS, Bench, alternate_async, at_once
 from kubewright_programs.coldcache import Sample
 from kubewright_programs.webhook import completed, sensible
-from stage.programs import KUBEWRIGHT, Command, Running, go_program, running
-from stage.server import install, real_server
+from support.programs import KUBEWRIGHT, Command, Running, go_program, running
+from support.server import install, real_server
 
 from kubewright.api import NotFound
 from kubewright.api.builtin import admissionregistration_v1
@@ -160,7 +160,9 @@ async def run(bench: Bench, client: Client, folder: Path) -> None:
 
 def rows(bench: Bench, work: str, runs: dict[str, list[Figures]]) -> None:
     def row(metric: str, unit: str, name: str, goal: str = "") -> None:
-        taken: dict[str, Any] = {who: [getattr(each, name) for each in found] for who, found in runs.items()}
+        taken: dict[str, Any] = {
+            contender: [getattr(each, name) for each in found] for contender, found in runs.items()
+        }
         bench.row(work, metric, unit, taken, goal=goal)
 
     row("throughput", "creates/s", "rate")

@@ -2,7 +2,7 @@
 
 import signal
 
-# While nothing is there to clean up, Ctrl-C just ends us: no traceback out of the middle of an import.
+# Until there is something to clean up, Ctrl-C ends the process without a traceback from the middle of an import.
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 from show.program import main  # noqa: E402

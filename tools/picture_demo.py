@@ -13,20 +13,20 @@ PICTURE = ROOT / "docs" / "images" / "demo.svg"
 WIDTH, HEIGHT = 112, 44
 sys.path.insert(0, str(ROOT / "examples"))
 
+from show.environment import set_up  # noqa: E402
 from show.live import View, look  # noqa: E402
-from show.stage import set_up  # noqa: E402
-from show.story import Story  # noqa: E402
+from show.scenario import Scenario  # noqa: E402
 
 
 async def fullest_moment() -> str:
-    """Play the story and draw the moment with the most to see."""
+    """Run the scenario and draw the screen that shows the most rows."""
     console = Console(width=WIDTH, height=HEIGHT, record=True, file=io.StringIO())
     view, most, picture = View(console), 0, ""
-    async with set_up() as stage:
-        async for step in Story(stage).steps():
-            view.tell(step.title)
+    async with set_up() as environment:
+        async for step in Scenario(environment).steps():
+            view.begin(step.title)
             view.done(await step.play())
-            await look(stage.cluster.client, view)
+            await look(environment.cluster.client, view)
             seen = sum(len(rows.get("rows") or ()) for _, rows in view.tables)
             if seen >= most:
                 console.print(view.render())
@@ -38,7 +38,7 @@ def main() -> None:
     """Write the picture."""
     picture = asyncio.run(fullest_moment())
     PICTURE.parent.mkdir(exist_ok=True)
-    # The reader's own monospaced font will do: a picture in a README loads nothing from elsewhere.
+    # A picture in a README must not load fonts from elsewhere: the reader's monospaced font is used.
     PICTURE.write_text(re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL))
     print(f"wrote {PICTURE.relative_to(ROOT)}")
 

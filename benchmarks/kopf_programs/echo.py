@@ -72,4 +72,4 @@ async def echo(
     kopf.adopt(body)
     async with memo.at_once:
         await memo.cluster.keep(namespace, body)
-    patch.status["heard"] = spec["message"]
+    patch.status["echoed"] = spec["message"]

@@ -1,4 +1,4 @@
-"""The benchmarked operator on kubewright: each Echo becomes an owned ConfigMap, and its status says what was heard."""
+"""The benchmarked operator on kubewright: each Echo gets an owned ConfigMap, and its status the echoed message."""
 
 import kubewright as kw
 from kubewright.api.builtin import core_v1
@@ -13,7 +13,7 @@ class EchoSpec(kw.Model):
 class EchoStatus(kw.Model):
     """What was echoed."""
 
-    heard: str = ""
+    echoed: str = ""
 
 
 class Echo(kw.Resource[EchoSpec, EchoStatus], group="bench.kubewright.dev", version="v1"):
@@ -24,4 +24,4 @@ class Echo(kw.Resource[EchoSpec, EchoStatus], group="bench.kubewright.dev", vers
 async def echo(said: Echo, ctx: kw.Context) -> None:
     meta = kw.Meta(said.metadata.name, labels={"bench": "echo"})
     await ctx.apply(core_v1.ConfigMap(meta, data={"message": said.spec.message}))
-    await ctx.patch_status(said, EchoStatus(heard=said.spec.message))
+    await ctx.patch_status(said, EchoStatus(echoed=said.spec.message))

@@ -7,7 +7,7 @@ LOGGER = "mkdocs.plugins.griffe"
 
 
 def is_news(record: logging.LogRecord) -> bool:
-    """Tell whether to show a record."""
+    """Return True if a record is shown."""
     return FALSE_ALARM not in record.getMessage()
 
 

@@ -23,15 +23,15 @@ def foo(name: str = "test") -> FooV1Alpha1:
 
 @asynccontextmanager
 async def running(cluster: Cluster, **options: Any) -> AsyncGenerator[None, None]:
-    """Run the operator, and wait until the API server asks it: it learns whom to ask in its own time."""
+    """Run the operator, and wait until the API server calls its webhooks."""
     async with cluster.running(operator(), **options):
         async with asyncio.timeout(DEFAULT_TIMEOUT):
-            while not (await is_judged(cluster) and await is_completed_and_converted(cluster)):  # noqa: ASYNC110 (it lies in the cluster)
+            while not (await is_validated(cluster) and await is_completed_and_converted(cluster)):  # noqa: ASYNC110 (it lies in the cluster)
                 await asyncio.sleep(0.02)
         yield
 
 
-async def is_judged(cluster: Cluster) -> bool:
+async def is_validated(cluster: Cluster) -> bool:
     wrong = Foo(kw.Meta("probe", namespace=cluster.namespace), spec=FooSpec(test_num=-1))
     try:
         await cluster.client.create(wrong, dry_run=True)

@@ -1,4 +1,4 @@
-"""MyCustomResource, as its users see it."""
+"""MyCustomResource from its users' point of view."""
 
 import asyncio
 from typing import Any
@@ -19,9 +19,9 @@ def resource(name: str, friend: str) -> MyCustomResource:
 
 
 def pod(name: str, namespace: str = "") -> core_v1.Pod:
-    """Make a Pod that no scheduler takes up: only its being there counts."""
+    """Return a Pod with an unknown scheduler, so that it never runs; only its existence matters."""
     sleeper = core_v1.Container(name="ubuntu", image="ubuntu:latest", command=["sleep"], args=["infinity"])
-    spec = core_v1.PodSpec(containers=[sleeper], scheduler_name="nobody", termination_grace_period_seconds=0)
+    spec = core_v1.PodSpec(containers=[sleeper], scheduler_name="none", termination_grace_period_seconds=0)
     return core_v1.Pod(kw.Meta(name, namespace=namespace), spec=spec)
 
 
@@ -73,26 +73,28 @@ async def test_follows_to_another_friend(cluster: Cluster) -> None:
         await cluster.eventually(MyCustomResource, "fickle", lambda it: it.status.healthy)
 
 
-async def test_tells_its_story_in_five_messages(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+async def test_logs_five_messages_for_a_new_friend(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
     async with cluster.running(operator()):
-        await cluster.create(resource("told", "joe"))
-        await cluster.eventually(MyCustomResource, "told", lambda it: it.status.healthy is False)
+        await cluster.create(resource("logged", "joe"))
+        await cluster.eventually(MyCustomResource, "logged", lambda it: it.status.healthy is False)
         await cluster.settled(MyCustomResource)
         caplog.clear()
         await cluster.create(pod("joe"))
-        await cluster.eventually(MyCustomResource, "told", lambda it: it.status.healthy)
+        await cluster.eventually(MyCustomResource, "logged", lambda it: it.status.healthy)
         await cluster.settled(MyCustomResource)
-    told: list[tuple[str, Any, Any, Any]] = []
+    logged: list[tuple[str, Any, Any, Any]] = []
     for record in caplog.records:
         fields: dict[str, Any] = getattr(record, "fields", {})
-        if fields.get("name") == "told":
-            told.append((record.getMessage(), fields["name"], fields.get("friend"), fields.get("status")))
-    assert told[:5] == [
-        ("pod linked to a MyCustomResource custom resource issued an event", "told", "joe", None),
-        ("reconciling MyCustomResource custom resource", "told", None, None),
-        ("pod linked to a MyCustomResource custom resource found", "told", "joe", None),
-        ("MyCustomResource's Healthy status updated", "told", None, True),
-        ("MyCustomResource custom resource reconciled", "told", None, None),
+        if fields.get("name") == "logged":
+            logged.append((record.getMessage(), fields["name"], fields.get("friend"), fields.get("status")))
+    assert logged[:5] == [
+        ("pod linked to a MyCustomResource custom resource issued an event", "logged", "joe", None),
+        ("reconciling MyCustomResource custom resource", "logged", None, None),
+        ("pod linked to a MyCustomResource custom resource found", "logged", "joe", None),
+        ("MyCustomResource's Healthy status updated", "logged", None, True),
+        ("MyCustomResource custom resource reconciled", "logged", None, None),
     ]
 
 
@@ -101,33 +103,33 @@ async def test_a_thousand_resources_ignore_a_thousand_unrelated_pod_events(clust
         await in_parallel(
             cluster.create(resource(f"r-{number}", f"friend-{number}")) for number in range(MANY)
         )
-        await all_judged(cluster)
-        # Watches keep their order: when this one is judged, all that came of the others was seen before it.
-        await cluster.create(resource("last", "nobody"))
+        await all_unhealthy(cluster)
+        # Watches keep their order: when this one has a status, the events of the others were handled before it.
+        await cluster.create(resource("last", "absent"))
         await cluster.eventually(MyCustomResource, "last", lambda it: it.status.healthy is False)
         before = await at_rest(manager)
-        strangers = [await cluster.create(pod(f"stranger-{number}")) for number in range(20)]
-        for turn in range(MANY // len(strangers) - 2):
+        unrelated = [await cluster.create(pod(f"unrelated-{number}")) for number in range(20)]
+        for turn in range(MANY // len(unrelated) - 2):
             patch = {"metadata": {"labels": {"turn": str(turn)}}}
-            await in_parallel(cluster.client.patch(stranger, patch) for stranger in strangers)
-        await in_parallel(cluster.client.delete(stranger) for stranger in strangers)
+            await in_parallel(cluster.client.patch(each, patch) for each in unrelated)
+        await in_parallel(cluster.client.delete(each) for each in unrelated)
         assert reconciles(manager) == before
-        # In the same way: when this friend is seen, so was every stranger before it.
+        # In the same way: when this friend is seen, so was every unrelated Pod before it.
         await cluster.create(pod("friend-7"))
         await cluster.eventually(MyCustomResource, "r-7", lambda it: it.status.healthy)
         assert await at_rest(manager) - before <= 2
 
 
 async def at_rest(manager: Manager) -> int:
-    """Wait until nothing is left to reconcile; gives how often it was done."""
+    """Wait until nothing is left to reconcile, and return the number of reconciles."""
     while True:
         if not any(it.queue.ready or it.queue.in_flight for it in manager.statistics().controllers):
             return reconciles(manager)
         await asyncio.sleep(0.01)
 
 
-async def all_judged(cluster: Cluster) -> None:
-    """Wait until every resource has been told that it has no friend."""
+async def all_unhealthy(cluster: Cluster) -> None:
+    """Wait until the status of every resource is unhealthy."""
     async with asyncio.timeout(120):
         while True:
             found = await cluster.client.list(MyCustomResource, namespace=cluster.namespace)

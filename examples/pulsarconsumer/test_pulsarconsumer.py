@@ -58,7 +58,7 @@ def is_rolled_out(deployment: apps_v1.Deployment) -> bool:
 async def test_the_sample_gets_its_deployment_and_columns(cluster: Cluster) -> None:
     async with cluster.running(operator()):
         made = await cluster.create(consumer())
-        told = await cluster.eventually(PulsarConsumer, "sample", is_ready("True"))
+        current = await cluster.eventually(PulsarConsumer, "sample", is_ready("True"))
         deployment = await cluster.eventually(
             apps_v1.Deployment, DEPLOYMENT, lambda it: it.status.ready_replicas == 1
         )
@@ -74,7 +74,7 @@ async def test_the_sample_gets_its_deployment_and_columns(cluster: Cluster) -> N
     }
     (owner,) = deployment.metadata.owner_references
     assert (owner.uid, owner.controller) == (made.metadata.uid, True)
-    status = told.status
+    status = current.status
     shown = (status.server, status.topic, status.subscription, status.replicas)
     assert shown == ("pulsar://localhost:6650", "my-topic", "first-subscription", 1)
 
@@ -89,10 +89,10 @@ async def test_one_patch_is_one_generation(cluster: Cluster) -> None:
         await cluster.eventually(apps_v1.Deployment, DEPLOYMENT, lambda it: it.status.ready_replicas == 3)
         await cluster.settled(apps_v1.Deployment, PulsarConsumer)
         after = await cluster.get(apps_v1.Deployment, DEPLOYMENT)
-        told = await cluster.get(PulsarConsumer, "sample")
+        current = await cluster.get(PulsarConsumer, "sample")
     assert after.metadata.generation == before.metadata.generation + 1
     assert environment(after)["PULSAR_TOPIC"] == "t2"
-    assert told.status.replicas == 3
+    assert current.status.replicas == 3
 
 
 async def test_zero_replicas_are_honoured(cluster: Cluster) -> None:
@@ -100,11 +100,11 @@ async def test_zero_replicas_are_honoured(cluster: Cluster) -> None:
         await cluster.create(consumer(replicas=0))
         await cluster.eventually(PulsarConsumer, "sample", is_ready("True"))
         deployment = await cluster.get(apps_v1.Deployment, DEPLOYMENT)
-        told = await cluster.get(PulsarConsumer, "sample")
-    assert (deployment.spec.replicas, told.status.replicas) == (0, 0)
+        current = await cluster.get(PulsarConsumer, "sample")
+    assert (deployment.spec.replicas, current.status.replicas) == (0, 0)
 
 
-async def test_what_means_nothing_to_the_deployment_writes_nothing(cluster: Cluster) -> None:
+async def test_writes_nothing_for_a_change_that_the_deployment_does_not_need(cluster: Cluster) -> None:
     async with cluster.running(operator()) as manager:
         made = await cluster.create(consumer())
         await cluster.eventually(PulsarConsumer, "sample", is_ready("True"))
@@ -158,7 +158,9 @@ async def test_works_without_labels(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("value", ["other", None])
-async def test_a_lost_selector_label_is_told_and_nothing_touched(cluster: Cluster, value: str | None) -> None:
+async def test_reports_a_missing_selector_label_and_writes_nothing(
+    cluster: Cluster, value: str | None
+) -> None:
     async with cluster.running(operator()) as manager:
         made = await cluster.create(consumer())
         await cluster.eventually(PulsarConsumer, "sample", is_ready("True"))
@@ -166,29 +168,29 @@ async def test_a_lost_selector_label_is_told_and_nothing_touched(cluster: Cluste
         await cluster.settled(apps_v1.Deployment, PulsarConsumer)
         before = await cluster.get(apps_v1.Deployment, DEPLOYMENT)
         await cluster.client.patch(made, {"metadata": {"labels": {"app": value}}, "spec": {"topic": "t2"}})
-        told = await cluster.eventually(PulsarConsumer, "sample", is_ready("False", "SelectorImmutable"))
+        current = await cluster.eventually(PulsarConsumer, "sample", is_ready("False", "SelectorImmutable"))
         await cluster.settled(apps_v1.Deployment, PulsarConsumer)
         seen = reconciles(manager)
         after = await cluster.get(apps_v1.Deployment, DEPLOYMENT)
         assert after.metadata.resource_version == before.metadata.resource_version
-        assert told.status.topic == "my-topic"
-        assert "label app" in told.status.conditions[0].message
+        assert current.status.topic == "my-topic"
+        assert "label app" in current.status.conditions[0].message
         await cluster.client.patch(made, {"metadata": {"labels": {"app": "consumer"}}})
         await cluster.eventually(PulsarConsumer, "sample", is_ready("True"))
     assert seen < 12
 
 
-async def test_a_deployment_that_cannot_be_made_is_told_and_tried_again(cluster: Cluster) -> None:
+async def test_reports_and_retries_a_deployment_that_is_invalid(cluster: Cluster) -> None:
     name = "a" * 60  # its label value is longer than labels may be
     async with cluster.running(operator()):
         made = await cluster.create(consumer(name))
-        told = await cluster.eventually(PulsarConsumer, name, is_ready("False", "Invalid"))
+        current = await cluster.eventually(PulsarConsumer, name, is_ready("False", "Invalid"))
         await cluster.client.delete(made)
         await cluster.eventually_gone(PulsarConsumer, name)
-    assert "must be no more than 63" in told.status.conditions[0].message
+    assert "must be no more than 63" in current.status.conditions[0].message
 
 
-async def test_a_forbidden_deployment_is_told_and_made_once_allowed(cluster: Cluster) -> None:
+async def test_reports_a_forbidden_deployment_and_creates_it_once_allowed(cluster: Cluster) -> None:
     async with cluster.running(operator()):
         role = await cluster.client.get(rbac_v1.ClusterRole, f"{cluster.namespace}-pulsarconsumer-manager")
         rules = role.rules
@@ -199,15 +201,15 @@ async def test_a_forbidden_deployment_is_told_and_made_once_allowed(cluster: Clu
         await cluster.client.update(role, lambda it: set_rules(it, [*kept, reading]))
         await wait_denied(cluster, "create")
         await cluster.create(consumer())
-        told = await cluster.eventually(PulsarConsumer, "sample", is_ready("False", "Forbidden"))
-        assert "deployments.apps" in told.status.conditions[0].message
-        assert told.status.server == ""
+        current = await cluster.eventually(PulsarConsumer, "sample", is_ready("False", "Forbidden"))
+        assert "deployments.apps" in current.status.conditions[0].message
+        assert current.status.server == ""
         role = await cluster.client.get(rbac_v1.ClusterRole, role.metadata.name)
         await cluster.client.update(role, lambda it: set_rules(it, rules))
         await cluster.eventually(PulsarConsumer, "sample", is_ready("True"))
 
 
-async def test_deletion_takes_the_deployment_along(cluster: Cluster) -> None:
+async def test_deletion_removes_the_deployment(cluster: Cluster) -> None:
     async with cluster.running(operator()):
         made = await cluster.create(consumer())
         await cluster.eventually(apps_v1.Deployment, DEPLOYMENT, lambda it: it.status.ready_replicas == 1)

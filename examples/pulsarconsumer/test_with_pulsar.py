@@ -1,4 +1,4 @@
-"""PulsarConsumer with a real Apache Pulsar, which `scripts/outside pulsar` brings: no message is lost."""
+"""PulsarConsumer with a real Apache Pulsar, which `scripts/external-systems pulsar` brings: no message is lost."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ from pulsarconsumer import ConsumerSpec, PulsarConsumer, operator
 
 pulsar: Any = pulsar_library
 
-PROVIDE = Path(__file__).parents[2] / "tools" / "outside" / "provide.py"
+PROVIDE = Path(__file__).parents[2] / "tools" / "external_systems" / "provide.py"
 APP = Path(__file__).parent / "app"
 START_SECONDS = 240.0
 SEEN_SECONDS = 40.0
@@ -279,9 +279,18 @@ async def test_what_cannot_be_dealt_with_is_given_back_and_then_set_aside(
 
 async def test_the_producer_sends_what_its_environment_says(server: Server, launch: Launch) -> None:
     program = await launch(environment(server.url, "produced"))
-    told = {**os.environ, "PULSAR_SERVER": server.url, "PULSAR_TOPIC": "produced", "PULSAR_MESSAGE": "hello"}
+    variables = {
+        **os.environ,
+        "PULSAR_SERVER": server.url,
+        "PULSAR_TOPIC": "produced",
+        "PULSAR_MESSAGE": "hello",
+    }
     done = await asyncio.to_thread(
-        subprocess.run, [sys.executable, str(APP / "producer.py")], env=told, capture_output=True, text=True
+        subprocess.run,
+        [sys.executable, str(APP / "producer.py")],
+        env=variables,
+        capture_output=True,
+        text=True,
     )
     assert (done.returncode, done.stdout) == (0, "sent to produced: hello\n"), done.stderr
     await until(lambda: program.messages() == ["hello"], "the message is seen")
@@ -344,7 +353,7 @@ async def logs(cluster: Cluster) -> str:
 
 
 @pytest.mark.parametrize("program", ["consumer.py", "producer.py"])
-async def test_a_program_that_is_told_nothing_says_what_it_misses(program: str) -> None:
+async def test_a_program_names_missing_environment_variables(program: str) -> None:
     bare = {name: value for name, value in os.environ.items() if not name.startswith("PULSAR_")}
 
     def run() -> subprocess.CompletedProcess[str]:

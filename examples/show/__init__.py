@@ -1,5 +1,5 @@
-"""The demo: a stage with a cluster and five operators, a story told on it, and two ways to watch.
+"""The demo: a dev cluster with five operators, a scenario that runs on it, and two displays.
 
-`stage` brings everything up and takes it down, `replicas` runs an operator twice as processes, `story` is what
-happens, each step checked; `plain` and `live` show it, `program` is the command.
+`environment` starts and stops everything, `replicas` runs an operator as two processes, `scenario` has the steps,
+each of which is checked; `plain` and `live` display them, `program` is the command.
 """

@@ -1,4 +1,4 @@
-"""The story on a terminal: resources with their columns, children, events, and what happens."""
+"""The demo on a terminal: resources with their columns, Pods, events, and the steps of the scenario."""
 
 import asyncio
 import json
@@ -20,65 +20,65 @@ from kubewright.client import Client, requests
 from mycustomresource import MyCustomResource
 from myownshell import MyOwnShell
 from pulsarconsumer import PulsarConsumer
-from show.stage import NAMESPACE, Stage, set_up
-from show.story import Story
+from show.environment import NAMESPACE, Environment, set_up
+from show.scenario import Scenario
 from show.tables import Tables
 from vmgroup import VmGroup
 
 AS_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 KINDS = (MyOwnShell, FooV1Alpha1, VmGroup, PulsarConsumer, apps_v1.Deployment)
-BREATH = 2.5
-"""Seconds between two steps: a person is watching."""
-LOOK = 0.5
+PAUSE = 2.5
+"""Seconds between two steps, so that the user can follow."""
+REFRESH = 0.5
 EVENTS = 5
-LEAST_TOLD = 4
-"""Lines of the story that every screen shows."""
-LOOK_WITH = (
+LEAST_LINES = 4
+"""Lines of the scenario that every screen shows."""
+SUGGESTION = (
     "kubectl get myownshells,vg,foos,deployments,pods"
     if shutil.which("kubectl")
     else f"{shutil.which('kubewright') or Path(sys.executable).with_name('kubewright')} get myownshells"
 )
-"""What a person can type to look around."""
+"""A command that lists the resources."""
 JsonObject = dict[str, Any]
 
 
-async def tell() -> None:
-    """Play the story before a person's eyes and stay until Ctrl-C."""
+async def run() -> None:
+    """Run the scenario on the terminal and keep the cluster until Ctrl-C."""
     console = Console()
     view = View(console)
     with Live(
         view.render(), console=console, screen=False, auto_refresh=False, vertical_overflow="crop"
     ) as screen:
-        view.tell("Starting the dev cluster and five operators")
+        view.begin("Starting the dev cluster and five operators")
         screen.update(view.render(), refresh=True)
-        async with set_up() as stage, asyncio.TaskGroup() as group:
-            view.hint = f"export KUBECONFIG={stage.cluster.kubeconfig}"
-            watching = group.create_task(_watch(stage, view, screen))
-            await _play(stage, view)
+        async with set_up() as environment, asyncio.TaskGroup() as group:
+            view.hint = f"export KUBECONFIG={environment.cluster.kubeconfig}"
+            watching = group.create_task(_watch(environment, view, screen))
+            await _play(environment, view)
             await watching
 
 
-async def _play(stage: Stage, view: "View") -> None:
+async def _play(environment: Environment, view: "View") -> None:
     view.done("They are up")
-    async for step in Story(stage).steps():
-        await asyncio.sleep(BREATH)
-        view.tell(step.title)
+    async for step in Scenario(environment).steps():
+        await asyncio.sleep(PAUSE)
+        view.begin(step.title)
         try:
             view.done(await step.play())
         except AssertionError as error:
             view.failed(str(error).splitlines()[0])
-    view.say("That was the story. Look around; Ctrl-C ends everything")
+    view.say("The scenario is done. The cluster keeps running; press Ctrl-C to stop it")
 
 
-async def _watch(stage: Stage, view: "View", screen: Live) -> None:
+async def _watch(environment: Environment, view: "View", screen: Live) -> None:
     while True:
-        await look(stage.cluster.client, view)
+        await look(environment.cluster.client, view)
         screen.update(view.render(), refresh=True)
-        await asyncio.sleep(LOOK)
+        await asyncio.sleep(REFRESH)
 
 
 async def look(client: Client, view: "View") -> None:
-    """See what is there now."""
+    """Read the current state of the cluster into the view."""
     tables = [(kind_of(kind).kind, await _rows(client, kind)) for kind in KINDS]
     view.tables = [("MyCustomResource", await _friends(client)), *tables]
     view.pods = await _pods(client)
@@ -86,7 +86,7 @@ async def look(client: Client, view: "View") -> None:
 
 
 async def _rows(client: Client, kind: type[Any]) -> JsonObject:
-    """Ask for the table that `kubectl get` would show."""
+    """Request the table that `kubectl get` shows."""
     request = requests.list_page(kind_of(kind), namespace=NAMESPACE)
     answer = await client.raw(msgspec.structs.replace(request, accept=AS_TABLE))
     table: JsonObject = json.loads(answer.body)
@@ -94,7 +94,7 @@ async def _rows(client: Client, kind: type[Any]) -> JsonObject:
 
 
 async def _friends(client: Client) -> JsonObject:
-    """Make the table that MyCustomResource would have if it had a column for its status."""
+    """Build a table for MyCustomResource, which has no printer column for its status."""
     found = await client.list(MyCustomResource, namespace=NAMESPACE)
     columns = [{"name": name, "priority": 0} for name in ("Name", "Friend", "Healthy")]
     rows = [{"cells": [it.metadata.name, it.spec.name, it.status.healthy]} for it in found]
@@ -116,41 +116,41 @@ async def _events(client: Client) -> list[str]:
 
 
 class View:
-    """What the terminal shows at one moment; narrow terminals see the beginnings of long cells."""
+    """What the terminal shows; long cells are truncated on narrow terminals."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._told: list[Text] = []
+        self._lines: list[Text] = []
         self._drawn = Tables()
         self.tables: list[tuple[str, JsonObject]] = []
         self.pods = ""
         self.events: list[str] = []
         self.hint = ""
 
-    def tell(self, text: str) -> None:
-        """Begin a step."""
-        self._told.append(Text.assemble(("… ", "yellow"), (text, "bold")))
+    def begin(self, text: str) -> None:
+        """Add a step that is running."""
+        self._lines.append(Text.assemble(("… ", "yellow"), (text, "bold")))
 
     def say(self, text: str) -> None:
-        """Say something that is no step."""
-        self._told.append(Text(text, style="bold"))
+        """Add a line that is not a step."""
+        self._lines.append(Text(text, style="bold"))
 
     def done(self, text: str) -> None:
-        """End a step that went as it should."""
+        """Mark the last step as succeeded."""
         self._end("✓", text, "green", "dim")
 
     def failed(self, text: str) -> None:
-        """End a step that did not."""
+        """Mark the last step as failed."""
         self._end("✗", text, "red", "red")
 
     def _end(self, mark: str, text: str, mark_style: str, style: str) -> None:
-        title = self._told[-1].plain[2:]
-        self._told[-1] = Text.assemble((f"{mark} ", mark_style), title, (f" → {text}", style))
+        title = self._lines[-1].plain[2:]
+        self._lines[-1] = Text.assemble((f"{mark} ", mark_style), title, (f" → {text}", style))
 
     def _latest(self, room: int) -> list[Text]:
-        """Give as much of the story's end as there is room for, the last step in any case."""
+        """Return the latest lines that fit into `room` lines of the screen; the last one always."""
         shown: list[Text] = []
-        for text in reversed(self._told):
+        for text in reversed(self._lines):
             room -= len(text.wrap(self._console, self._console.size.width))
             if shown and room < 0:
                 break
@@ -158,7 +158,7 @@ class View:
         return shown
 
     def render(self) -> RenderableType:
-        """Draw everything: resources always, of the story and the events as much as the screen has room for."""
+        """Return everything: all resources, and as many lines and events as fit on the screen."""
         width, height = self._console.size
         below: list[RenderableType] = []
         tables = [(name, rows) for name, rows in self.tables if rows.get("rows")]
@@ -167,12 +167,12 @@ class View:
         if self.pods:
             below.append(_line(f"Pods: {self.pods}"))
         if self.hint:
-            below += [_line(self.hint, "cyan"), _line(LOOK_WITH, "cyan")]
+            below += [_line(self.hint, "cyan"), _line(SUGGESTION, "cyan")]
         # Headings are lines too, and Live needs the last one of the screen for its cursor.
         free = height - taken - (3 if below else 0) - 3
-        story = self._latest(max(LEAST_TOLD, free - len(self.events)))
-        free -= sum(len(text.wrap(self._console, width)) for text in story)
-        parts: list[RenderableType] = [_heading("Story"), *story, _heading("Resources"), *below]
+        lines = self._latest(max(LEAST_LINES, free - len(self.events)))
+        free -= sum(len(text.wrap(self._console, width)) for text in lines)
+        parts: list[RenderableType] = [_heading("Steps"), *lines, _heading("Resources"), *below]
         if self.events and free > 1:
             parts += [_heading("Events"), *map(_line, self.events[-free + 1 :])]
         return Group(*parts)

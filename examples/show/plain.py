@@ -1,27 +1,27 @@
-"""The story in plain lines."""
+"""The demo as plain lines of text."""
 
 import time
 from collections.abc import Callable
 
-from show.stage import set_up
-from show.story import Story
+from show.environment import set_up
+from show.scenario import Scenario
 
 
-async def tell(say: Callable[[str], None]) -> None:
-    """Play the story once; raises when something did not happen."""
+async def run(say: Callable[[str], None]) -> None:
+    """Run the scenario once; raise if a step fails."""
     began = time.monotonic()
 
-    def told(mark: str, text: str) -> None:
+    def report(mark: str, text: str) -> None:
         say(f"{time.monotonic() - began:5.1f} s  {mark}  {text}")
 
-    async with set_up() as stage:
-        told("ok", "The dev cluster is up, five operators run")
-        async for step in Story(stage).steps():
-            told("..", step.title)
+    async with set_up() as environment:
+        report("ok", "The dev cluster is up, five operators run")
+        async for step in Scenario(environment).steps():
+            report("..", step.title)
             try:
                 seen = await step.play()
             except Exception:
-                told("NO", step.title)
+                report("NO", step.title)
                 raise
-            told("ok", seen)
-    told("ok", "All of it happened, and all of it is gone again")
+            report("ok", seen)
+    report("ok", "Every step succeeded, and everything is cleaned up")

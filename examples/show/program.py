@@ -17,63 +17,65 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Tell the story live on a terminal, else in plain lines."""
+    """Run the demo live on a terminal, otherwise as plain lines."""
     parser = argparse.ArgumentParser(prog="demo", description="Show five operators at work.")
-    parser.add_argument("--once", action="store_true", help="tell the story once, check each step, end")
+    parser.add_argument(
+        "--once", action="store_true", help="run the scenario once, check each step, and exit"
+    )
     once: bool = parser.parse_args().once or not can_draw()
-    # A terminal that has no sign for something shows a question mark instead.
+    # Characters that the terminal's encoding lacks are shown as question marks.
     cast("Any", sys.stdout).reconfigure(errors="replace")
-    # What the operators say is part of the view, or of a failure's story; not of our output.
+    # The operators' logs are not part of the demo's output.
     logging.basicConfig(handlers=[logging.NullHandler()])
     ending = Ending()
     try:
-        asyncio.run(ending.or_end_of(plain.tell(say) if once else live.tell()))
+        asyncio.run(ending.or_end_of(plain.run(say) if once else live.run()))
     except Exception as error:
         if not ending.asked:
             sys.exit(f"demo: {reason(error)}")
     if ending.asked:
-        # A terminal that was closed takes no more lines.
+        # The terminal may be closed.
         with contextlib.suppress(OSError):
-            print("\nended: nothing is left running", flush=True)
+            print("\nstopped: nothing is left running", flush=True)
         sys.exit(INTERRUPTED if once else 0)
 
 
 def can_draw() -> bool:
-    """Return True if somebody watches on a terminal that can be drawn on."""
+    """Return True if standard output is a terminal that supports cursor movement."""
     return sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
 
 
 def say(line: str) -> None:
-    """Print a line at once, also into a pipe."""
+    """Print a line and flush it, so that it is not delayed in a pipe."""
     print(line, flush=True)
 
 
 class Ending:
-    """The one thing that signals ask for; from the first one on, nothing interrupts cleaning up."""
+    """Stop the demo on the first signal; later signals do not interrupt the cleanup."""
 
     def __init__(self) -> None:
         self.asked = False
-        self._story: asyncio.Task[None] | None = None
+        self._scenario: asyncio.Task[None] | None = None
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # Not the loop's own handlers: those go with the loop, and there is an end after it.
+            # Not the loop's handlers: they end with the loop, and the program still runs for a moment.
             signal.signal(number, self._ask)
 
-    async def or_end_of(self, story: Coroutine[Any, Any, None]) -> None:
-        """Run a story to its end, or until the end is asked for."""
-        self._story = asyncio.ensure_future(story)
+    async def or_end_of(self, scenario: Coroutine[Any, Any, None]) -> None:
+        """Run a scenario until it ends or a signal arrives."""
+        self._scenario = asyncio.ensure_future(scenario)
         if self.asked:
-            self._story.cancel()
+            self._scenario.cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await self._story
+            await self._scenario
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        if not self.asked and self._story is not None:
-            self._story.get_loop().call_soon_threadsafe(self._story.cancel)
+        if not self.asked and self._scenario is not None:
+            self._scenario.get_loop().call_soon_threadsafe(self._scenario.cancel)
         self.asked = True
 
 
 def reason(error: BaseException) -> str:
-    """Say in a line or two what went wrong: of a group of failures, the first."""
+    """Return the message of an error, or of the first error in a group."""
     if isinstance(error, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", error)
         return reason(group.exceptions[0])

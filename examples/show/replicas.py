@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Self
 
-# However the demo ends, even by SIGKILL, its replicas end with it (where the kernel can promise that).
+# On Linux the kernel kills the replicas when the demo ends, even by SIGKILL.
 _REPLICA = """
 import os, signal, sys
 if sys.platform == "linux":
@@ -30,7 +30,7 @@ class Replica:
 
     @classmethod
     async def start(cls, target: Path, kubeconfig: Path, namespace: str) -> Self:
-        """Start a replica in a session of its own: a Ctrl-C in the terminal reaches only the demo."""
+        """Start a replica in its own session, so that Ctrl-C in the terminal reaches only the demo."""
         command = ["run", str(target), "--leader-elect"]
         flags = {
             "kubeconfig": str(kubeconfig),
@@ -55,17 +55,17 @@ class Replica:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The process ID."""
         return self._process.pid
 
     async def kill(self) -> None:
-        """End the process as a power cut would."""
+        """Send SIGKILL and wait for the process."""
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         await self._process.wait()
 
     async def stop(self) -> None:
-        """Ask the process to end; kill it when it takes too long."""
+        """Send SIGTERM; kill the process if it does not exit within 5 s."""
         if self._process.returncode is not None:
             return
         self._process.send_signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Tables as `kubectl get` prints them, cut to the width of a terminal; what has just changed stands out."""
+"""Tables as `kubectl get` prints them, truncated to the terminal's width; recent changes are highlighted."""
 
 import time
 from typing import Any
@@ -8,18 +8,18 @@ from rich.text import Text
 
 LEAST = 4
 FRESH = 3.0
-"""Seconds for which a change stands out."""
+"""Seconds for which a change is highlighted."""
 JsonObject = dict[str, Any]
 
 
 class Tables:
-    """Draw the server's own tables, and remember what stood in them."""
+    """Draw the server's tables, and highlight cells that changed since the last time."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str, str], tuple[str, float]] = {}
 
     def draw(self, kind: str, rows: JsonObject, width: int) -> Table:
-        """Draw a table whose first column is headed by the kind; what is too wide for the terminal is cut."""
+        """Return a table whose first column has the kind as its heading; wide columns are truncated."""
         shown = [(at, it["name"]) for at, it in enumerate(rows["columnDefinitions"]) if not it["priority"]]
         heads = [kind.upper(), *(name.upper() for _, name in shown[1:])]
         cells = [[_cell(row["cells"][at]) for at, _ in shown] for row in rows["rows"]]
@@ -37,14 +37,14 @@ class Tables:
         now = time.monotonic()
         before, since = self._seen.get((kind, name, head), (None, now - FRESH))
         if value != before:
-            # What is seen for the first time is not a change, and an age changes all the time.
+            # A new row is not a change, and an age changes all the time.
             since = now if before is not None and head != "AGE" else now - FRESH
             self._seen[kind, name, head] = (value, since)
         return Text(value, style="bold yellow" if now - since < FRESH else "")
 
 
 def fitted(lines: list[list[str]], width: int) -> tuple[list[int], int]:
-    """Choose the columns' widths and the gap: as wide as the cells; where that is too much, less from the widest."""
+    """Return the columns' widths and the gap between them; the widest columns are narrowed first."""
     sizes = [max(map(len, column)) for column in zip(*lines, strict=True)]
     gap = 2 if sum(sizes) + 2 * (len(sizes) - 1) <= width else 1
     while sum(sizes) + gap * (len(sizes) - 1) > width and max(sizes) > LEAST:

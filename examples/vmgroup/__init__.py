@@ -1,4 +1,4 @@
-"""VmGroup: virtual machines of an outside system, with a scale subresource."""
+"""VmGroup: virtual machines of an external system, with a scale subresource."""
 
 from vmgroup.controller import operator
 from vmgroup.kinds import VmGroup, VmGroupSpec, VmGroupStatus

@@ -1,4 +1,4 @@
-"""A vCenter of one JSON file: anyone may change the outside world by editing it."""
+"""A simulated vCenter in a JSON file, which you can edit to change the external system."""
 
 import asyncio
 import json

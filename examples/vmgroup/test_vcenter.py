@@ -1,4 +1,4 @@
-"""VmGroup on a vCenter: govmomi's simulator, which `scripts/outside vcenter` builds, behind a wire that can be cut."""
+"""VmGroup on a vCenter: govmomi's simulator, which `scripts/external-systems vcenter` builds, behind a link that can be cut."""
 
 import asyncio
 import gc
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
 TEMPLATE = "vm-operator-template"
 USER, PASSWORD = "operator@vsphere.local", "right"
-PROVIDE = Path(__file__).parents[2] / "tools" / "outside" / "provide.py"
+PROVIDE = Path(__file__).parents[2] / "tools" / "external_systems" / "provide.py"
 
 
 class VCenter:
@@ -68,8 +68,8 @@ class VCenter:
         return answer
 
 
-class Wire:
-    """A connection to vCenter that can be cut and mended."""
+class Link:
+    """A TCP proxy to vCenter that can be cut and connected again."""
 
     def __init__(self, address: str) -> None:
         self._there = address.split(":")
@@ -79,7 +79,7 @@ class Wire:
         self.open = asyncio.Event()
         self.open.set()
 
-    async def mend(self) -> Self:
+    async def connect(self) -> Self:
         self._server = await asyncio.start_server(self._join, "127.0.0.1", self.port)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
@@ -125,20 +125,20 @@ def vcenter() -> Generator[VCenter, None, None]:
 
 
 @pytest_asyncio.fixture
-async def wire(vcenter: VCenter, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Wire, None]:
-    """Lead the provider to vCenter over a wire, with everything right that is needed to log in."""
-    wire = await Wire(vcenter.address).mend()
+async def link(vcenter: VCenter, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Link, None]:
+    """Configure the provider to reach vCenter through a proxy, with valid credentials."""
+    link = await Link(vcenter.address).connect()
     for name, value in {
         "VMGROUP_PROVIDER": "vcenter",
-        "VC_HOST": f"127.0.0.1:{wire.port}",
+        "VC_HOST": f"127.0.0.1:{link.port}",
         "VC_USER": USER,
         "VC_PASS": PASSWORD,
         "VC_FOLDER": "operators/vms",
         "SSL_CERT_FILE": vcenter.certificate,
     }.items():
         monkeypatch.setenv(name, value)
-    yield wire
-    await wire.cut()
+    yield link
+    await link.cut()
 
 
 @pytest.fixture
@@ -149,81 +149,81 @@ def collected() -> Generator[None, None, None]:
 
 
 @pytest_asyncio.fixture
-async def outside(wire: Wire) -> AsyncGenerator[Provider, None]:
+async def vsphere(link: Link) -> AsyncGenerator[Provider, None]:
     async with provider("vcenter") as found:
         yield found
 
 
-async def clone(outside: Provider, folder: str, name: str, cpu: int = 2) -> None:
-    await outside.clone(folder, name, template=TEMPLATE, cpu=cpu, memory=3)
+async def clone(vsphere: Provider, folder: str, name: str, cpu: int = 2) -> None:
+    await vsphere.clone(folder, name, template=TEMPLATE, cpu=cpu, memory=3)
 
 
-async def test_a_clone_has_its_template_and_size_and_is_on(outside: Provider) -> None:
-    await outside.create_folder("cloning")
-    await outside.create_folder("cloning")
-    await clone(outside, "cloning", "one")
-    assert await outside.machines("cloning") == [Machine("one", True, 2, 3, TEMPLATE)]
+async def test_a_clone_has_its_template_and_size_and_is_on(vsphere: Provider) -> None:
+    await vsphere.create_folder("cloning")
+    await vsphere.create_folder("cloning")
+    await clone(vsphere, "cloning", "one")
+    assert await vsphere.machines("cloning") == [Machine("one", True, 2, 3, TEMPLATE)]
 
 
-async def test_machines_are_switched_off_and_on_and_removed_and_then_their_folder(outside: Provider) -> None:
-    await outside.create_folder("leaving")
-    await clone(outside, "leaving", "one")
-    await outside.power_off("leaving", "one")
-    assert [found.powered_on for found in await outside.machines("leaving")] == [False]
-    await outside.power_on("leaving", "one")
-    assert [found.powered_on for found in await outside.machines("leaving")] == [True]
-    await outside.delete_folder("leaving")
-    assert len(await outside.machines("leaving")) == 1
-    await outside.power_off("leaving", "one")
-    await outside.destroy("leaving", "one")
-    await outside.delete_folder("leaving")
-    await outside.delete_folder("leaving")
-    assert await outside.machines("leaving") == []
+async def test_machines_are_switched_off_and_on_and_removed_and_then_their_folder(vsphere: Provider) -> None:
+    await vsphere.create_folder("leaving")
+    await clone(vsphere, "leaving", "one")
+    await vsphere.power_off("leaving", "one")
+    assert [found.powered_on for found in await vsphere.machines("leaving")] == [False]
+    await vsphere.power_on("leaving", "one")
+    assert [found.powered_on for found in await vsphere.machines("leaving")] == [True]
+    await vsphere.delete_folder("leaving")
+    assert len(await vsphere.machines("leaving")) == 1
+    await vsphere.power_off("leaving", "one")
+    await vsphere.destroy("leaving", "one")
+    await vsphere.delete_folder("leaving")
+    await vsphere.delete_folder("leaving")
+    assert await vsphere.machines("leaving") == []
 
 
-async def test_only_a_template_is_one(outside: Provider) -> None:
-    assert await outside.has_template(TEMPLATE)
-    assert not await outside.has_template("no-such-template")
-    await outside.create_folder("templates")
-    await clone(outside, "templates", "a-machine")
-    assert not await outside.has_template("a-machine")
+async def test_only_a_template_is_one(vsphere: Provider) -> None:
+    assert await vsphere.has_template(TEMPLATE)
+    assert not await vsphere.has_template("no-such-template")
+    await vsphere.create_folder("templates")
+    await clone(vsphere, "templates", "a-machine")
+    assert not await vsphere.has_template("a-machine")
 
 
 @pytest.mark.parametrize("method", ["CloneVM_Task", "ReconfigVM_Task", "PowerOnVM_Task"])
 async def test_a_clone_that_failed_anywhere_is_completed_by_the_next(
-    outside: Provider, vcenter: VCenter, method: str
+    vsphere: Provider, vcenter: VCenter, method: str
 ) -> None:
     folder = f"failing-{method}"
-    await outside.create_folder(folder)
+    await vsphere.create_folder(folder)
     vcenter.fail(method, "the datastore is busy")
     with pytest.raises(ProviderError, match="the datastore is busy"):
-        await clone(outside, folder, "one")
-    await clone(outside, folder, "one")
-    assert await outside.machines(folder) == [Machine("one", True, 2, 3, TEMPLATE)]
+        await clone(vsphere, folder, "one")
+    await clone(vsphere, folder, "one")
+    assert await vsphere.machines(folder) == [Machine("one", True, 2, 3, TEMPLATE)]
 
 
-async def test_a_session_that_has_run_out_is_renewed(outside: Provider, vcenter: VCenter) -> None:
+async def test_a_session_that_has_run_out_is_renewed(vsphere: Provider, vcenter: VCenter) -> None:
     vcenter.fail("CreateContainerView", unauthorized=True)
-    assert await outside.has_template(TEMPLATE)
+    assert await vsphere.has_template(TEMPLATE)
 
 
 @pytest.mark.usefixtures("collected")
 async def test_a_connection_lost_in_a_clone_makes_no_second_machine(
-    outside: Provider, vcenter: VCenter, wire: Wire
+    vsphere: Provider, vcenter: VCenter, link: Link
 ) -> None:
-    await outside.create_folder("lost")
+    await vsphere.create_folder("lost")
     vcenter.slow_down("CloneVm", 2000)
     async with provider("vcenter") as witness, asyncio.TaskGroup() as group:
-        group.create_task(cut_when_begun(wire, witness))
-        broken = await failure(clone(outside, "lost", "one"))
+        group.create_task(cut_when_begun(link, witness))
+        broken = await failure(clone(vsphere, "lost", "one"))
     vcenter.slow_down("CloneVm", 0)
     assert isinstance(broken, ProviderError)
-    await wire.mend()
-    await until(lambda: outside.machines("lost"))
-    left = await outside.machines("lost")
+    await link.connect()
+    await until(lambda: vsphere.machines("lost"))
+    left = await vsphere.machines("lost")
     assert [(found.name, found.complete) for found in left] == [("one", False)]
-    await clone(outside, "lost", "one")
-    assert await outside.machines("lost") == [Machine("one", True, 2, 3, TEMPLATE)]
+    await clone(vsphere, "lost", "one")
+    assert await vsphere.machines("lost") == [Machine("one", True, 2, 3, TEMPLATE)]
 
 
 async def failure(work: Any) -> Exception | None:
@@ -234,10 +234,10 @@ async def failure(work: Any) -> Exception | None:
     return None
 
 
-async def cut_when_begun(wire: Wire, witness: Any) -> None:
-    """Cut the wire as soon as the witness sees a task run."""
+async def cut_when_begun(link: Link, witness: Any) -> None:
+    """Cut the link as soon as the witness sees a task run."""
     await until(lambda: witness._ask(is_cloning))
-    await wire.cut()
+    await link.cut()
 
 
 def is_cloning(content: Any) -> bool:
@@ -246,7 +246,7 @@ def is_cloning(content: Any) -> bool:
 
 
 @pytest.mark.usefixtures("collected")
-async def test_a_wrong_password_is_told_at_the_start(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_wrong_password_is_reported_at_the_start(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VC_PASS", "wrong")
     with pytest.raises(
         kw.errors.ConfigError, match=r"does not let operator@vsphere\.local in: check VC_USER and VC_PASS"
@@ -256,16 +256,16 @@ async def test_a_wrong_password_is_told_at_the_start(wire: Wire, monkeypatch: py
 
 
 @pytest.mark.usefixtures("collected")
-async def test_a_certificate_of_strangers_is_trusted_only_when_told_so(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
+async def test_an_unknown_certificate_is_trusted_only_with_vc_insecure(
+    link: Link, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SSL_CERT_FILE")
     with pytest.raises(kw.errors.ConfigError, match=r"cannot be trusted: .*SSL_CERT_FILE.* VC_INSECURE=true"):
         async with provider("vcenter"):
             pass
     monkeypatch.setenv("VC_INSECURE", "true")
-    async with provider("vcenter") as outside:
-        assert await outside.has_template(TEMPLATE)
+    async with provider("vcenter") as vsphere:
+        assert await vsphere.has_template(TEMPLATE)
 
 
 async def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,26 +276,26 @@ async def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.usefixtures("collected")
-async def test_an_absent_vcenter_is_waited_for(wire: Wire) -> None:
-    await wire.cut()
-    async with provider("vcenter") as outside:
+async def test_an_absent_vcenter_is_waited_for(link: Link) -> None:
+    await link.cut()
+    async with provider("vcenter") as vsphere:
         with pytest.raises(ProviderError, match=r"vCenter 127\.0\.0\.1: "):
-            await outside.has_template(TEMPLATE)
-        await wire.mend()
-        assert await outside.has_template(TEMPLATE)
+            await vsphere.has_template(TEMPLATE)
+        await link.connect()
+        assert await vsphere.has_template(TEMPLATE)
 
 
 @pytest.mark.usefixtures("collected")
-async def test_a_vcenter_that_says_nothing_holds_nobody_up(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
+async def test_a_vcenter_that_does_not_answer_does_not_block_others(
+    link: Link, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vcenter_session, "REQUEST_SECONDS", 2.0)
-    async with provider("vcenter") as outside:
-        wire.open.clear()
+    async with provider("vcenter") as vsphere:
+        link.open.clear()
         with pytest.raises(ProviderError, match="timed out"):
-            await outside.has_template(TEMPLATE)
-        wire.open.set()
-        assert await outside.has_template(TEMPLATE)
+            await vsphere.has_template(TEMPLATE)
+        link.open.set()
+        assert await vsphere.has_template(TEMPLATE)
 
 
 def group(replicas: int) -> VmGroup:
@@ -308,7 +308,7 @@ def is_running(replicas: int) -> Callable[[VmGroup], bool]:
 
 
 async def test_a_group_lives_on_vcenter(
-    cluster: Cluster, outside: Provider, vcenter: VCenter, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, vsphere: Provider, vcenter: VCenter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = f"{cluster.namespace}-vg-1"
     monkeypatch.setattr(controller, "RETRY_AFTER", timedelta(seconds=0.5))
@@ -319,27 +319,27 @@ async def test_a_group_lives_on_vcenter(
             VmGroup, "vg-1", lambda it: it.status.last_message == "the datastore is busy" or is_running(3)(it)
         )
         await cluster.eventually(VmGroup, "vg-1", is_running(3))
-        machines = await outside.machines(folder)
+        machines = await vsphere.machines(folder)
         assert [(found.powered_on, found.cpu, found.memory) for found in machines] == [(True, 1, 2)] * 3
         first, second, _ = (found.name for found in machines)
-        await outside.power_off(folder, first)
-        await outside.power_off(folder, second)
-        await outside.destroy(folder, second)
-        await until(lambda: all_on(outside, folder, 3))
+        await vsphere.power_off(folder, first)
+        await vsphere.power_off(folder, second)
+        await vsphere.destroy(folder, second)
+        await until(lambda: all_on(vsphere, folder, 3))
         await cluster.client.scale(VmGroup, "vg-1", cluster.namespace, replicas=2)
         await cluster.eventually(VmGroup, "vg-1", is_running(2))
-        assert len(await outside.machines(folder)) == 2
+        assert len(await vsphere.machines(folder)) == 2
         vcenter.fail("Destroy_Task", "vCenter is tired", times=2)
         await cluster.client.delete(made)
         await cluster.eventually_gone(VmGroup, "vg-1")
-    assert await outside.machines(folder) == []
+    assert await vsphere.machines(folder) == []
 
 
-async def all_on(outside: Provider, folder: str, count: int) -> bool:
-    return [found.powered_on for found in await outside.machines(folder)] == [True] * count
+async def all_on(vsphere: Provider, folder: str, count: int) -> bool:
+    return [found.powered_on for found in await vsphere.machines(folder)] == [True] * count
 
 
 async def until(holds: Callable[[], Any]) -> None:
     async with asyncio.timeout(DEFAULT_TIMEOUT):
-        while not await holds():  # noqa: ASYNC110 (what is waited for lies outside)
+        while not await holds():  # noqa: ASYNC110 (it waits for vCenter)
             await asyncio.sleep(0.05)

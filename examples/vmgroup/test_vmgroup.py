@@ -1,4 +1,4 @@
-"""VmGroup, as its users see it; the outside world is the simulator's file."""
+"""VmGroup from its users' point of view; the external system is the simulator's file."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,8 +20,8 @@ TEMPLATE = "vm-operator-template"
 SUCCESS = "successfully reconciled VmGroup"
 
 
-class Outside:
-    """The simulated vCenter, as a person who edits its file sees it."""
+class VCenterFile:
+    """The file of the simulated vCenter, to read and to edit."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -45,15 +45,15 @@ class Outside:
 
     async def eventually(self, holds: Callable[[World], object]) -> None:
         async with asyncio.timeout(DEFAULT_TIMEOUT):
-            while not holds(self.world):  # noqa: ASYNC110 (what is waited for lies in a file)
+            while not holds(self.world):  # noqa: ASYNC110 (it waits for a file)
                 await asyncio.sleep(0.02)
 
 
 @pytest.fixture
-def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Outside:
+def vcenter_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VCenterFile:
     file = tmp_path / "vcenter.json"
     monkeypatch.setenv("VMGROUP_SIMULATOR", str(file))
-    return Outside(file)
+    return VCenterFile(file)
 
 
 def group(name: str = "vg-1", *, replicas: int = 3, template: str = TEMPLATE) -> VmGroup:
@@ -68,11 +68,11 @@ def reconciles(manager: Manager) -> int:
     return sum(sum(controller.outcomes.values()) for controller in manager.statistics().controllers)
 
 
-async def test_makes_the_machines_it_asks_for(cluster: Cluster, outside: Outside) -> None:
+async def test_creates_the_machines_of_the_spec(cluster: Cluster, vcenter_file: VCenterFile) -> None:
     async with cluster.running(operator()):
         await cluster.create(group())
         made = await cluster.eventually(VmGroup, "vg-1", is_running(3))
-    machines = outside.world["folders"][f"{cluster.namespace}-vg-1"]
+    machines = vcenter_file.world["folders"][f"{cluster.namespace}-vg-1"]
     expected = {"power": "on", "cpu": 1, "memory": 1, "template": TEMPLATE}
     assert list(machines.values()) == [expected] * 3
     assert all(
@@ -82,7 +82,7 @@ async def test_makes_the_machines_it_asks_for(cluster: Cluster, outside: Outside
     assert made.metadata.finalizers == ["vm-operator"]
 
 
-async def test_follows_the_scale_subresource(cluster: Cluster, outside: Outside) -> None:
+async def test_follows_the_scale_subresource(cluster: Cluster, vcenter_file: VCenterFile) -> None:
     async with cluster.running(operator()):
         await cluster.create(group())
         await cluster.eventually(VmGroup, "vg-1", is_running(3))
@@ -92,94 +92,96 @@ async def test_follows_the_scale_subresource(cluster: Cluster, outside: Outside)
         await cluster.eventually(VmGroup, "vg-1", is_running(2))
         scale = await cluster.client.get_scale(VmGroup, "vg-1", cluster.namespace)
     assert (scale.spec.replicas, scale.status.replicas) == (2, 2)
-    assert len(outside.world["folders"][f"{cluster.namespace}-vg-1"]) == 2
+    assert len(vcenter_file.world["folders"][f"{cluster.namespace}-vg-1"]) == 2
 
 
-async def test_never_clones_more_than_three_at_once(cluster: Cluster, outside: Outside) -> None:
+async def test_never_clones_more_than_three_at_once(cluster: Cluster, vcenter_file: VCenterFile) -> None:
     async with cluster.running(operator()):
         await cluster.create(group(replicas=7))
         await cluster.eventually(VmGroup, "vg-1", is_running(7))
-    clones = outside.calls("clone")
+    clones = vcenter_file.calls("clone")
     at_once = [sum(other["start"] <= call["start"] < other["end"] for other in clones) for call in clones]
     assert (len(clones), max(at_once)) == (7, 3)
 
 
-async def test_reports_an_unknown_template_and_recovers(cluster: Cluster, outside: Outside) -> None:
+async def test_reports_an_unknown_template_and_recovers(cluster: Cluster, vcenter_file: VCenterFile) -> None:
     async with cluster.running(operator()) as manager:
         made = await cluster.create(group(template="no-such-template"))
         failed = await cluster.eventually(VmGroup, "vg-1", lambda it: it.status.phase == "ERROR")
         assert "could not find template" in failed.status.last_message
         assert failed.status.current_replicas is None
         await cluster.settled(VmGroup)
-        assert outside.world["folders"] == {}
+        assert vcenter_file.world["folders"] == {}
         assert reconciles(manager) <= 3
         await cluster.client.patch(made, {"spec": {"template": TEMPLATE}})
         await cluster.eventually(VmGroup, "vg-1", is_running(3))
 
 
 async def test_a_failed_clone_is_tried_again_after_twenty_seconds(
-    cluster: Cluster, outside: Outside, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, vcenter_file: VCenterFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert timedelta(seconds=20) == controller.RETRY_AFTER
     monkeypatch.setattr(controller, "RETRY_AFTER", timedelta(seconds=4))
-    outside.fail("clone", "the datastore is busy")
+    vcenter_file.fail("clone", "the datastore is busy")
     async with cluster.running(operator()):
         await cluster.create(group())
         pending = await cluster.eventually(VmGroup, "vg-1", lambda it: it.status.phase == "PENDING")
         assert (pending.status.last_message, pending.status.current_replicas) == ("the datastore is busy", 2)
         await cluster.eventually(VmGroup, "vg-1", is_running(3))
-    *first, last = outside.calls("clone")
+    *first, last = vcenter_file.calls("clone")
     assert len(first) == 3
     assert last["start"] - max(call["end"] for call in first) >= 4
-    assert len(outside.world["folders"][f"{cluster.namespace}-vg-1"]) == 3
+    assert len(vcenter_file.world["folders"][f"{cluster.namespace}-vg-1"]) == 3
 
 
-async def test_mends_what_others_did_outside(cluster: Cluster, outside: Outside) -> None:
+async def test_restores_machines_that_were_changed_in_vcenter(
+    cluster: Cluster, vcenter_file: VCenterFile
+) -> None:
     folder = f"{cluster.namespace}-vg-1"
     async with cluster.running(operator(resync=timedelta(seconds=0.5))):
         await cluster.create(group())
         await cluster.eventually(VmGroup, "vg-1", is_running(3))
-        before = outside.world["folders"][folder]
+        before = vcenter_file.world["folders"][folder]
         first, second, _ = before
 
         def meddle(world: World) -> None:
             world["folders"][folder][first]["power"] = "off"
             del world["folders"][folder][second]
 
-        outside.edit(meddle)
-        await outside.eventually(
+        vcenter_file.edit(meddle)
+        await vcenter_file.eventually(
             lambda world: [machine["power"] for machine in world["folders"][folder].values()] == ["on"] * 3
         )
-    assert outside.world["folders"][folder] == before
-    assert [call["vm"] for call in outside.calls("power_on")] == [first]
-    assert [call["vm"] for call in outside.calls("clone")][3:] == [second]
+    assert vcenter_file.world["folders"][folder] == before
+    assert [call["vm"] for call in vcenter_file.calls("power_on")] == [first]
+    assert [call["vm"] for call in vcenter_file.calls("clone")][3:] == [second]
 
 
-async def test_leaves_nothing_outside_when_it_is_deleted(cluster: Cluster, outside: Outside) -> None:
+async def test_leaves_nothing_outside_when_it_is_deleted(cluster: Cluster, vcenter_file: VCenterFile) -> None:
     async with cluster.running(operator()):
         made = await cluster.create(group())
         await cluster.eventually(VmGroup, "vg-1", is_running(3))
         await cluster.client.delete(made)
         await cluster.eventually_gone(VmGroup, "vg-1")
-    assert outside.world["folders"] == {}
-    assert len(outside.calls("power_off")) == 3
+    assert vcenter_file.world["folders"] == {}
+    assert len(vcenter_file.calls("power_off")) == 3
 
 
-async def test_stays_until_the_outside_can_be_cleaned(cluster: Cluster, outside: Outside) -> None:
+async def test_stays_until_the_outside_can_be_cleaned(cluster: Cluster, vcenter_file: VCenterFile) -> None:
     async with cluster.running(operator()):
         made = await cluster.create(group())
         await cluster.eventually(VmGroup, "vg-1", is_running(3))
-        outside.fail("destroy", "vCenter is away", times=5)
+        vcenter_file.fail("destroy", "vCenter is away", times=5)
         await cluster.client.delete(made)
-        await outside.eventually(lambda world: world["faults"][0]["times"] < 5)
+        await vcenter_file.eventually(lambda world: world["faults"][0]["times"] < 5)
         waiting = await cluster.get(VmGroup, "vg-1")
         assert waiting.metadata.deletion_timestamp is not None
         await cluster.eventually_gone(VmGroup, "vg-1")
-    assert outside.world["folders"] == {}
+    assert vcenter_file.world["folders"] == {}
 
 
 async def test_groups_that_share_a_folder_keep_to_their_own_machines(
-    cluster: Cluster, outside: Outside
+    cluster: Cluster, vcenter_file: VCenterFile
 ) -> None:
     # "a-b" + "c" and "a" + "b-c" give the same folder.
     twin = f"{cluster.namespace}-b"
@@ -190,14 +192,16 @@ async def test_groups_that_share_a_folder_keep_to_their_own_machines(
         made = await elsewhere.create(group("c", replicas=1))
         await cluster.eventually(VmGroup, "b-c", is_running(2))
         await elsewhere.eventually(VmGroup, "c", is_running(1))
-        assert len(outside.world["folders"][f"{cluster.namespace}-b-c"]) == 3
+        assert len(vcenter_file.world["folders"][f"{cluster.namespace}-b-c"]) == 3
         await cluster.client.delete(made)
         await elsewhere.eventually_gone(VmGroup, "c")
-        assert len(outside.world["folders"][f"{cluster.namespace}-b-c"]) == 2
+        assert len(vcenter_file.world["folders"][f"{cluster.namespace}-b-c"]) == 2
     await cluster.client.delete(core_v1.Namespace(kw.Meta(twin)))
 
 
-async def test_says_when_live_machines_differ_from_the_spec(cluster: Cluster, outside: Outside) -> None:
+async def test_says_when_live_machines_differ_from_the_spec(
+    cluster: Cluster, vcenter_file: VCenterFile
+) -> None:
     def spec_applied(status: str) -> Callable[[VmGroup], bool]:
         return lambda it: (
             [found.status for found in it.status.conditions if found.type == "SpecApplied"] == [status]
@@ -210,7 +214,9 @@ async def test_says_when_live_machines_differ_from_the_spec(cluster: Cluster, ou
         changed = await cluster.eventually(VmGroup, "vg-1", spec_applied("False"))
     (condition,) = changed.status.conditions
     assert condition.observed_generation == changed.metadata.generation
-    assert all(name in condition.message for name in outside.world["folders"][f"{cluster.namespace}-vg-1"])
+    assert all(
+        name in condition.message for name in vcenter_file.world["folders"][f"{cluster.namespace}-vg-1"]
+    )
 
 
 @pytest.mark.parametrize(

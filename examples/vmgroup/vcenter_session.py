@@ -1,4 +1,4 @@
-"""A session with vCenter: who and where, logging in, and logging in again."""
+"""A session with vCenter: its settings, logging in, and logging in again."""
 
 import http.client
 import os
@@ -30,7 +30,7 @@ IDLE_SECONDS = 20
 
 @dataclass(frozen=True)
 class Settings:
-    """Where vCenter is and who asks; `folder` is the path that all groups' folders lie under."""
+    """The address and credentials of vCenter; `folder` is the parent of all groups' folders."""
 
     host: str
     port: int
@@ -80,7 +80,7 @@ class Session:
         except ssl.SSLCertVerificationError as error:
             raise kw.errors.ConfigError(
                 f"{where} cannot be trusted: {error.verify_message}. Name its authority's certificate in "
-                "SSL_CERT_FILE, or set VC_INSECURE=true to trust anybody"
+                "SSL_CERT_FILE, or set VC_INSECURE=true to accept any certificate"
             ) from None
         except (vmodl.MethodFault, *BROKEN) as error:
             raise ProviderError(f"{where}: {_text(error)}") from None

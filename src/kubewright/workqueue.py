@@ -239,8 +239,8 @@ class WorkQueue(Generic[K]):
         self._timer = None
         now = _now()
         # The loop runs timers up to its clock's resolution early: what the timer was set for is due.
-        horizon = max(now, self._delayed[0][0]) if self._delayed else now
-        while self._delayed and self._delayed[0][0] <= horizon:
+        due = max(now, self._delayed[0][0]) if self._delayed else now
+        while self._delayed and self._delayed[0][0] <= due:
             slot = heapq.heappop(self._delayed)
             if self._is_delayed(slot):
                 entry = slot[2]

@@ -1,4 +1,4 @@
-"""The demo tells its whole story, and leaves nothing behind however it ends."""
+"""The demo runs all steps, and leaves nothing behind however it ends."""
 
 import asyncio
 import contextlib
@@ -49,8 +49,8 @@ async def test_everything_happens_and_nothing_is_left(tmp_path: Path) -> None:
     process = await start(tmp_path)
     out, err = await asyncio.wait_for(process.communicate(), 300)
     assert (process.returncode, err.decode()) == (0, "")
-    told = out.decode()
-    assert [text for text in SEEN if text not in told] == []
+    printed = out.decode()
+    assert [text for text in SEEN if text not in printed] == []
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
@@ -59,19 +59,19 @@ async def test_everything_happens_and_nothing_is_left(tmp_path: Path) -> None:
     [
         ("The dev cluster is up", signal.SIGINT),
         ("back at 5", signal.SIGHUP),
-        ("is gone; its lease", signal.SIGTERM),
+        ("is killed; its lease", signal.SIGTERM),
     ],
 )
 async def test_a_signal_ends_everything(tmp_path: Path, moment: str, number: signal.Signals) -> None:
     process = await start(tmp_path)
     assert process.stdout is not None
-    told = ""
-    while moment not in told:
+    printed = ""
+    while moment not in printed:
         line = await asyncio.wait_for(process.stdout.readline(), 120)
         assert line, (await process.communicate())[1].decode()
-        told += line.decode()
+        printed += line.decode()
     process.send_signal(number)
-    # Somebody impatient: cleaning up goes on.
+    # A second signal does not interrupt the cleanup.
     process.send_signal(number)
     out, err = await asyncio.wait_for(process.communicate(), 120)
     assert (process.returncode, err.decode()) == (130, "")
@@ -79,8 +79,8 @@ async def test_a_signal_ends_everything(tmp_path: Path, moment: str, number: sig
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells of a process in its first moments")
-async def test_a_key_pressed_before_python_is_up_is_heard(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc to see a process before Python has started")
+async def test_ctrl_c_before_python_has_started_ends_the_demo(tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(
         str(ROOT / "scripts" / "demo"),
         stdin=asyncio.subprocess.DEVNULL,
@@ -88,7 +88,7 @@ async def test_a_key_pressed_before_python_is_up_is_heard(tmp_path: Path) -> Non
         stderr=asyncio.subprocess.PIPE,
         env={**os.environ, "TMPDIR": str(tmp_path)},
         start_new_session=True,
-        # Whoever runs the tests in the background may have them ignore the key, which a shell cannot undo.
+        # Tests that run in the background may ignore SIGINT, and a shell cannot undo that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while not _runs(process.pid, b"demo.py"):
@@ -101,7 +101,7 @@ async def test_a_key_pressed_before_python_is_up_is_heard(tmp_path: Path) -> Non
 
 
 def _runs(parent: int, program: bytes) -> bool:
-    """Return True if one of a process's children has been told to run a program."""
+    """Return True if one of a process's children runs a program."""
     children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
     with contextlib.suppress(OSError):
         return any(program in Path(f"/proc/{child}/cmdline").read_bytes() for child in children)

@@ -1,4 +1,4 @@
-"""The demo's tables fit every terminal that can hold them, and give up the widest columns first."""
+"""The demo's tables fit the terminal; the widest columns are truncated first."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +21,7 @@ def test_columns_fit_unless_each_is_as_narrow_as_can_be(lines: list[list[str]]) 
     assert all(size <= wide for size, wide in zip(sizes, natural, strict=True))
 
 
-def test_a_short_name_stays_whole_beside_a_long_message() -> None:
+def test_a_short_name_is_not_truncated_for_a_long_message() -> None:
     columns = [{"name": name, "priority": 0} for name in ("Name", "Phase", "Last_Message")]
     columns.insert(1, {"name": "Hidden", "priority": 1})
     rows = {"columnDefinitions": columns, "rows": [{"cells": ["vg-1", "x", None, "successfully " * 9]}]}
@@ -34,7 +34,7 @@ def test_a_short_name_stays_whole_beside_a_long_message() -> None:
     assert "HIDDEN" not in captured.get()
 
 
-def test_what_has_changed_stands_out() -> None:
+def test_changed_cells_are_highlighted() -> None:
     console, tables = Console(width=40, file=None, force_terminal=True, color_system="standard"), Tables()
 
     def drawn(size: int) -> str:

@@ -41,10 +41,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.keep(ctx, r, &echo); err != nil {
 		return ctrl.Result{}, err
 	}
-	if echo.Status.Heard == echo.Spec.Message {
+	if echo.Status.Echoed == echo.Spec.Message {
 		return ctrl.Result{}, nil
 	}
-	echo.Status.Heard = echo.Spec.Message
+	echo.Status.Echoed = echo.Spec.Message
 	return ctrl.Result{}, r.Status().Update(ctx, &echo)
 }
 

@@ -23,7 +23,7 @@ type EchoSpec struct {
 
 // EchoStatus is what was echoed.
 type EchoStatus struct {
-	Heard string `json:"heard,omitempty"`
+	Echoed string `json:"echoed,omitempty"`
 }
 
 // EchoList is a list of echoes.

@@ -62,7 +62,7 @@ func (s *Sample) DeepCopyObject() runtime.Object {
 
 type validator struct{}
 
-func judge(sample *Sample) (admission.Warnings, error) {
+func validate(sample *Sample) (admission.Warnings, error) {
 	var problems field.ErrorList
 	if sample.Spec.Replicas < 0 {
 		problems = append(problems, field.Invalid(field.NewPath("spec", "replicas"), sample.Spec.Replicas, "may not be negative"))
@@ -71,11 +71,11 @@ func judge(sample *Sample) (admission.Warnings, error) {
 }
 
 func (validator) ValidateCreate(_ context.Context, sample *Sample) (admission.Warnings, error) {
-	return judge(sample)
+	return validate(sample)
 }
 
 func (validator) ValidateUpdate(_ context.Context, _, sample *Sample) (admission.Warnings, error) {
-	return judge(sample)
+	return validate(sample)
 }
 
 func (validator) ValidateDelete(context.Context, *Sample) (admission.Warnings, error) {

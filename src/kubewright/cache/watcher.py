@@ -179,7 +179,7 @@ class _Watcher:
         self._sort: _Sort = _Sort.UNREACHABLE
         self._is_failing = False
         self._accepted_at: float | None = None
-        self._heard = False
+        self._received = False
         self._in_doubt = False
         """Whether the version to resume from may be of another history than the server's."""
         label = {"name": selection.kind.resource}
@@ -197,7 +197,7 @@ class _Watcher:
 
     async def events(self) -> AsyncGenerator[Events, None]:
         while True:
-            self._accepted_at, self._heard = None, False
+            self._accepted_at, self._received = None, False
             try:
                 async with aclosing(self._enter(self._state)) as arrivals:
                     async for events in arrivals:
@@ -259,7 +259,7 @@ class _Watcher:
                     self._is_failing = False
                     yield (Resumed(),)
                 yield self._follow(events)
-        if self._heard:
+        if self._received:
             return
         self._in_doubt = True
         if not self._lasted():
@@ -326,7 +326,7 @@ class _Watcher:
         translated = [_translate(event) for event in events]
         if translated:
             self._check_bookmark(translated[-1])
-            self._heard = True
+            self._received = True
             self._failures = 0
             # Only now: if one of them could not be translated, all come again.
             self._state = Watching(events[-1].object.meta.resource_version)

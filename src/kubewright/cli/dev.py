@@ -41,10 +41,10 @@ PROCESSES = "Warning: Pods run as processes on this machine, as your user: anyon
 )
 @click.option(
     "--pods",
-    type=click.Choice(["pretend", "process"]),
-    default="pretend",
+    type=click.Choice(["simulated", "process"]),
+    default="simulated",
     show_default=True,
-    help="pretend: simulate containers. process: run them as processes on this machine, as your user.",
+    help="simulated: simulate containers. process: run them as processes on this machine, as your user.",
 )
 @click.option(
     "--run",

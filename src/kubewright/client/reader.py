@@ -121,7 +121,7 @@ class Reader:
         try:
             return raw_object(answer.body), answer.status
         except DecodeError:
-            _refuse_strangers(request, answer.body)
+            _check_is_kubernetes(request, answer.body)
             raise
 
     @overload
@@ -173,7 +173,7 @@ class Reader:
             try:
                 page, meta = _typed_page(kind, body)
             except DecodeError:
-                _refuse_strangers(request, body)
+                _check_is_kubernetes(request, body)
                 raise
             items.extend(page)
             token = meta.continue_
@@ -201,7 +201,7 @@ class Reader:
             try:
                 page = split_list(body)
             except DecodeError:
-                _refuse_strangers(request, body)
+                _check_is_kubernetes(request, body)
                 raise
             yield page
             token = page.continue_
@@ -292,7 +292,7 @@ class Reader:
         try:
             return _named(body) if isinstance(kind, Kind) else _typed(kind, body)
         except DecodeError:
-            _refuse_strangers(request, body)
+            _check_is_kubernetes(request, body)
             raise
 
 
@@ -364,7 +364,7 @@ def _events_before(request: Request, lines: bytes) -> tuple[Sequence[WatchEvent]
     return events, failure
 
 
-def _refuse_strangers(request: Request, body: bytes) -> None:
+def _check_is_kubernetes(request: Request, body: bytes) -> None:
     """Distinguish a response that is not an object from an object that does not match its class."""
     try:
         document = msgspec.json.decode(body, type=dict[str, Any])

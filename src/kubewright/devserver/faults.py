@@ -119,7 +119,7 @@ class Fault:
     def _status(self) -> StatusError:
         code = self.fail if isinstance(self.fail, int) else 500
         if code == 429:
-            message = self.message or "the server is busy because a test wants it to be"
+            message = self.message or "the server is busy: an injected fault"
             return StatusError.too_many_requests(message, 1 if self.retry_after is None else self.retry_after)
         if code == 410:
             return StatusError.expired(self.message or _EXPIRED)

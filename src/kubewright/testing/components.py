@@ -14,7 +14,7 @@ SCHEDULER_CONFIGURATION = "scheduler.yaml"
 # Names a client may know the API server by; 10.0.0.1 is what the Service range below gives to `kubernetes`.
 HOSTS = ("127.0.0.1", "localhost", "10.0.0.1", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 
-# etcd wants host:port even of a socket; what it makes is a file of that name, which only the folder's owner reaches.
+# etcd requires host:port even for a socket: it creates a file of that name, in a directory that only its owner can read.
 _CLIENTS, _PEERS = "localhost:1", "localhost:2"
 
 

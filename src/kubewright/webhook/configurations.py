@@ -107,7 +107,7 @@ def client_config(conversion: JsonObject) -> JsonObject:
 def switched(desired: JsonObject, other: str, replaced: str | None) -> JsonObject:
     """Render the patch that leads a conversion from a URL to a Service, or the other way.
 
-    The server wants exactly one of them, and an apply cannot take away what others own.
+    The server requires exactly one of them, and an apply cannot remove fields of other managers.
     """
     webhook: JsonObject = desired["webhook"]
     config = {"caBundle": None, **webhook["clientConfig"], other: None}

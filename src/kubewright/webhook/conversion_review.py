@@ -12,7 +12,7 @@ from kubewright.webhook.envelope import BadReview, identity, read_review
 
 API_VERSION = "apiextensions.k8s.io/v1"
 KIND = "ConversionReview"
-MOST_TOLD = 10
+MAX_REPORTED = 10
 
 ByKind = Mapping[tuple[str, str], Versions]
 
@@ -78,9 +78,9 @@ def review_conversion(kinds: ByKind, body: bytes) -> ConversionAnswer:
             failures.append(error)
     surprises = tuple(error.surprise for error in failures if error.surprise is not None)
     if failures:
-        message = "; ".join(str(error) for error in failures[:MOST_TOLD])
-        if len(failures) > MOST_TOLD:
-            message += f"; and {len(failures) - MOST_TOLD} more"
+        message = "; ".join(str(error) for error in failures[:MAX_REPORTED])
+        if len(failures) > MAX_REPORTED:
+            message += f"; and {len(failures) - MAX_REPORTED} more"
         return ConversionAnswer(conversion_failure(request.uid, message), surprises)
     success: JsonObject = {"uid": request.uid, "convertedObjects": converted, "result": {"status": "Success"}}
     return ConversionAnswer(_review(success))

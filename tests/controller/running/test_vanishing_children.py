@@ -126,7 +126,7 @@ async def test_a_child_is_not_created_again_for_an_owner_that_is_gone(
 
 
 @virtual_time
-async def test_a_child_that_somebody_else_deletes_is_created_again_with_backoff() -> None:
+async def test_a_child_that_another_client_keeps_deleting_is_created_with_backoff() -> None:
     made: list[float] = []
 
     async def reconcile(box: Box, ctx: Context) -> None:

@@ -26,7 +26,7 @@ pub struct EchoSpec {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct EchoStatus {
     #[serde(default)]
-    heard: String,
+    echoed: String,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +54,7 @@ async fn reconcile(echo: Arc<Echo>, client: Arc<Client>) -> Result<Action, Failu
     let applying = PatchParams::apply("echo").force();
     let children: Api<ConfigMap> = Api::namespaced((*client).clone(), &namespace);
     children.patch(&name, &applying, &Patch::Apply(&child)).await?;
-    let status = EchoStatus { heard: echo.spec.message.clone() };
+    let status = EchoStatus { echoed: echo.spec.message.clone() };
     if echo.status.as_ref() != Some(&status) {
         let echoes: Api<Echo> = Api::namespaced((*client).clone(), &namespace);
         let document = serde_json::json!({

@@ -41,7 +41,7 @@ class PatchSchema(Protocol):
 
 
 def strategic_patch(document: Map, patch: Map, schema: PatchSchema) -> Map:
-    """Return the document with the patch merged in, as the type wants it; the given ones stay as they are."""
+    """Return the document with the patch merged in as its type declares; the arguments are not changed."""
     return _merge_map(copy.deepcopy(document), copy.deepcopy(patch), schema)
 
 

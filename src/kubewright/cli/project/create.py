@@ -63,7 +63,7 @@ def api(
             f"{kind} {version} of {group} already exists in {same[0].module}: nothing was written"
         )
     if same:
-        _refuse_another_face(same[0], plural, namespaced)
+        _check_same_names(same[0], plural, namespaced)
         _add_version(project, version, same)
         return
     plural = plural or plural_of(kind)
@@ -79,7 +79,7 @@ def api(
     add(project, [new])
 
 
-def _refuse_another_face(first: Declared, plural: str, namespaced: bool | None) -> None:
+def _check_same_names(first: Declared, plural: str, namespaced: bool | None) -> None:
     """Raise ConfigError if plural or scope differ from those of the existing versions."""
     if plural not in ("", first.plural) or namespaced not in (None, first.namespaced):
         scope = "--namespaced" if first.namespaced else "--cluster"

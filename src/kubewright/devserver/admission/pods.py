@@ -137,13 +137,13 @@ class ServiceAccounts(AdmissionPlugin):
         if account is None:
             why = f'error looking up service account {attributes.namespace}/{name}: serviceaccount "{name}" not found'
             raise attributes.forbidden(why)
-        if _wants_token(spec, account):
+        if _needs_token(spec, account):
             _mount_token(spec)
         if account.get("imagePullSecrets") and not spec.get("imagePullSecrets"):
             spec["imagePullSecrets"] = account["imagePullSecrets"]
 
 
-def _wants_token(spec: JsonObject, account: JsonObject) -> bool:
+def _needs_token(spec: JsonObject, account: JsonObject) -> bool:
     for source in (spec, account):
         if source.get("automountServiceAccountToken") is not None:
             return bool(source["automountServiceAccountToken"])

@@ -109,7 +109,7 @@ class Policy:
 
     @property
     def reinvoke(self) -> bool:
-        """Return True if the policy wants to see what others changed after it."""
+        """Return True if the policy is reinvoked after later plugins changed the object."""
         return self.spec.get("reinvocationPolicy") == "IfNeeded"
 
 

@@ -143,7 +143,7 @@ def _patch(response: JsonObject) -> bytes:
 
 
 def denial(name: str, result: JsonObject) -> StatusError:
-    """Refuse a write as its webhook wants it refused."""
+    """Return the error of a write that a webhook denied."""
     denied = f"admission webhook {quote(name)} denied the request"
     code = result.get("code")
     reason = str(result.get("reason") or "")

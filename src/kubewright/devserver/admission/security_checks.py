@@ -131,9 +131,13 @@ def _armor(pod: JsonObject, minor: int) -> Violation | None:
     listed = [*sorted(values), *marked]
     if not listed:
         return None
-    who = [part for part in (_setters(whole, names), _some("annotation", marked) if marked else "") if part]
+    setters = [
+        part for part in (_setters(whole, names), _some("annotation", marked) if marked else "") if part
+    ]
     reason = _some("forbidden AppArmor profile", listed)
-    return Violation(reason, f"{' and '.join(who)} must not set AppArmor profile type to {_quoted(listed)}")
+    return Violation(
+        reason, f"{' and '.join(setters)} must not set AppArmor profile type to {_quoted(listed)}"
+    )
 
 
 def _capabilities(pod: JsonObject, minor: int) -> Violation | None:
@@ -190,9 +194,9 @@ def _probe_hosts(pod: JsonObject, minor: int) -> Violation | None:
                 hosts |= {str(host) for host in found}
     if not names:
         return None
-    listed, who = sorted(hosts), sorted(names)
+    listed, setters = sorted(hosts), sorted(names)
     what = _some("probe or lifecycle host", listed)
-    text = f"{_containers_text(who)} {_some('uses', who, 'use')} {what} {_quoted(listed)}"
+    text = f"{_containers_text(setters)} {_some('uses', setters, 'use')} {what} {_quoted(listed)}"
     return Violation("probe or lifecycle host", text)
 
 

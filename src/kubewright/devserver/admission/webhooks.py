@@ -51,7 +51,7 @@ class Hook:
 
     @property
     def reinvoke(self) -> bool:
-        """Return True if the webhook wants to see what others changed after it."""
+        """Return True if the webhook is reinvoked after later plugins changed the object."""
         return self.declared.get("reinvocationPolicy") == "IfNeeded"
 
 

@@ -56,7 +56,7 @@ class WatchStream:
         loop, deadline = asyncio.get_running_loop(), self.deadline
         collection = self.chosen.resource.collection
         epoch = collection.epoch
-        if self._wants_state():
+        if self._sends_state():
             cursor = self._newest()
             await self._send_state(writer, cursor)
         else:
@@ -106,7 +106,7 @@ class WatchStream:
         regular = now + BOOKMARK_SECONDS * random.uniform(0.9, 1.1)
         return min(regular, last) if now < last else deadline
 
-    def _wants_state(self) -> bool:
+    def _sends_state(self) -> bool:
         if self.options.send_initial_events is not None:
             return self.options.send_initial_events
         return self.options.resource_version in ("", "0")

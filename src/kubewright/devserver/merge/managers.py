@@ -73,14 +73,14 @@ def read_managers(entries: Iterable[Mapping[str, Any]]) -> Managers:
         if kind != "FieldsV1":
             raise ApplyError(f'invalid fieldsType "{kind}" in managed fields entry {index}')
         version = "" if operation == APPLY else api_version
-        who = ManagerId(entry.get("manager", ""), operation, version, entry.get("subresource", ""))
-        managers[who] = Managed(decode(entry.get("fieldsV1")), api_version, entry.get("time"))
+        manager = ManagerId(entry.get("manager", ""), operation, version, entry.get("subresource", ""))
+        managers[manager] = Managed(decode(entry.get("fieldsV1")), api_version, entry.get("time"))
     return managers
 
 
 def write_managers(managers: Managers) -> list[dict[str, Any]]:
     """Write `metadata.managedFields`: appliers first, then by time and name."""
-    entries = [_entry(who, managed) for who, managed in managers.items()]
+    entries = [_entry(manager, managed) for manager, managed in managers.items()]
     entries.sort(
         key=lambda entry: (
             entry["operation"],
@@ -93,37 +93,37 @@ def write_managers(managers: Managers) -> list[dict[str, Any]]:
     return entries
 
 
-def _entry(who: ManagerId, managed: Managed) -> dict[str, Any]:
-    entry: dict[str, Any] = {"manager": who.manager} if who.manager else {}
-    entry |= {"operation": who.operation, "apiVersion": managed.api_version}
+def _entry(identity: ManagerId, managed: Managed) -> dict[str, Any]:
+    entry: dict[str, Any] = {"manager": identity.manager} if identity.manager else {}
+    entry |= {"operation": identity.operation, "apiVersion": managed.api_version}
     if managed.time is not None:
         entry["time"] = managed.time
     entry |= {"fieldsType": "FieldsV1", "fieldsV1": encode(managed.fields)}
-    if who.subresource:
-        entry["subresource"] = who.subresource
+    if identity.subresource:
+        entry["subresource"] = identity.subresource
     return entry
 
 
 def cap_update_managers(managers: Managers) -> None:
     """Merge the oldest updaters of a version into one when there are too many."""
-    updaters = [who for who in managers if who.operation == UPDATE]
+    updaters = [manager for manager in managers if manager.operation == UPDATE]
     surplus = len(updaters) - MAX_UPDATE_MANAGERS
     if surplus <= 0:
         return
-    updaters.sort(key=lambda who: (managers[who].time or "", who.sort_key()))
+    updaters.sort(key=lambda manager: (managers[manager].time or "", manager.sort_key()))
     first_of: dict[str, ManagerId] = {}
-    for who in updaters:
+    for manager in updaters:
         if surplus <= 0:
             return
-        version = managers[who].api_version
-        first = first_of.setdefault(version, who)
-        if first == who:
+        version = managers[manager].api_version
+        first = first_of.setdefault(version, manager)
+        if first == manager:
             continue
         bucket = ManagerId(ANCIENT, UPDATE, version, "")
         if bucket not in managers:
             managers[bucket] = managers.pop(first)
-        if who != bucket:
-            merged = managers.pop(who)
+        if manager != bucket:
+            merged = managers.pop(manager)
             fields = union(merged.fields, managers[bucket].fields)
             managers[bucket] = Managed(fields, version, merged.time)
         surplus -= 1

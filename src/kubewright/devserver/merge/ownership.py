@@ -176,10 +176,10 @@ def _update(
     managers, changed = updater.update(_without_managers(live), _without_managers(new), managers)
     changed = difference(changed, _STRIPPED)
     if changed:
-        who = manager_id(write.manager, UPDATE, write.api_version, write.subresource)
-        previous = managers.get(who)
+        manager = manager_id(write.manager, UPDATE, write.api_version, write.subresource)
+        previous = managers.get(manager)
         fields = union(changed, previous.fields) if previous else changed
-        managers[who] = Managed(fields, write.api_version, write.time)
+        managers[manager] = Managed(fields, write.api_version, write.time)
     cap_update_managers(managers)
     return managers
 

@@ -48,10 +48,10 @@ class Updater:
 
     def _reconcile(self, live: JsonObject, managers: Managers) -> Managers:
         out: Managers = {}
-        for who, managed in managers.items():
+        for manager, managed in managers.items():
             version = self._in_version(live, managed.api_version)
             if version is not None:
-                out[who] = managed.owning(reconciled(managed.fields, version[1]))
+                out[manager] = managed.owning(reconciled(managed.fields, version[1]))
         return out
 
     def _in_version(self, value: JsonObject, api_version: str) -> tuple[JsonObject, MergeSchema] | None:
@@ -67,26 +67,26 @@ class Updater:
         versions: dict[str, Comparison | None] = {self.api_version: here}
         taken: dict[ManagerId, Fields] = {}
         gone: dict[ManagerId, Fields] = {}
-        for who, managed in list(managers.items()):
-            if who == applier:
+        for manager, managed in list(managers.items()):
+            if manager == applier:
                 continue
             if managed.api_version not in versions:
                 versions[managed.api_version] = self._compare_in(live, new, managed.api_version)
             comparison = versions[managed.api_version]
             if comparison is None:
-                del managers[who]
+                del managers[manager]
                 continue
             lost = intersection(managed.fields, union(comparison.modified, comparison.added))
             if lost:
-                taken[who] = lost
-            gone[who] = comparison.removed
+                taken[manager] = lost
+            gone[manager] = comparison.removed
         if taken and not force:
             raise _conflicts(taken)
         for losses in (taken, gone):
-            for who, lost in losses.items():
-                managers[who] = managers[who].owning(difference(managers[who].fields, lost))
-        for who in [who for who, managed in managers.items() if not managed.fields]:
-            del managers[who]
+            for manager, lost in losses.items():
+                managers[manager] = managers[manager].owning(difference(managers[manager].fields, lost))
+        for manager in [manager for manager, managed in managers.items() if not managed.fields]:
+            del managers[manager]
         return here
 
     def _compare_in(self, live: JsonObject, new: JsonObject, api_version: str) -> Comparison | None:
@@ -139,6 +139,6 @@ class Updater:
 
 def _conflicts(taken: dict[ManagerId, Fields]) -> ApplyConflicts:
     found: list[OwnershipConflict] = []
-    for who in sorted(taken, key=ManagerId.sort_key):
-        found += [OwnershipConflict(who.shown(), path) for path in paths(taken[who])]
+    for manager in sorted(taken, key=ManagerId.sort_key):
+        found += [OwnershipConflict(manager.shown(), path) for path in paths(taken[manager])]
     return ApplyConflicts(found)

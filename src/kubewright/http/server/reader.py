@@ -55,7 +55,7 @@ class RequestSink(Protocol):
         ...
 
     def expected(self) -> None:
-        """Tell the client to send its body: it asked with `Expect: 100-continue`."""
+        """Answer `Expect: 100-continue`, so that the client sends its body."""
         ...
 
     def received(self, request: Request) -> None:

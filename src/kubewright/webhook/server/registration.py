@@ -159,7 +159,7 @@ def covers(live: Any, desired: Any) -> bool:
                 key in have and covers(have[key], value) for key, value in cast(JsonObject, desired).items()
             )
         case list(), list():
-            wants, haves = cast("list[Any]", desired), cast("list[Any]", live)
-            return len(haves) == len(wants) and all(map(covers, haves, wants))
+            expected, present = cast("list[Any]", desired), cast("list[Any]", live)
+            return len(present) == len(expected) and all(map(covers, present, expected))
         case _:
             return live == desired

@@ -1,4 +1,4 @@
-"""The real API server that every contender is given, and what it counted."""
+"""The real API server that all contenders use, and its request counts."""
 
 import asyncio
 import re
@@ -17,7 +17,7 @@ from kubewright.testing.controlplane import (
     find_binaries,
     missing_binaries,
 )
-from stage.programs import Noting
+from support.programs import Noting
 
 WRITERS = 32
 NAMESPACE = "default"

@@ -1,4 +1,4 @@
-"""The stage: a dev cluster with the five operators running, in a folder that goes with it."""
+"""The demo's environment: a dev cluster with the five operators, in a temporary directory."""
 
 import asyncio
 import os
@@ -28,15 +28,15 @@ REPLICATED = "myownshell"
 
 
 @dataclass
-class Stage:
-    """What the story plays on."""
+class Environment:
+    """The cluster and the replicas that the scenario uses."""
 
     cluster: Cluster
     replicas: list[Replica] = field(default_factory=list[Replica])
-    """Of the MyOwnShell operator; the first one started holds the lease."""
+    """Replicas of the MyOwnShell operator; the first one holds the lease."""
 
     async def apply_samples(self) -> list[str]:
-        """Apply the YAML files that come with the operators; gives the names of what was applied."""
+        """Apply the operators' sample YAML files and return the names of the applied objects."""
         applied: list[str] = []
         for file in sorted(EXAMPLES.glob("*/samples/*.yaml")):
             for document in yaml.safe_load_all(await asyncio.to_thread(file.read_text)):
@@ -46,7 +46,7 @@ class Stage:
         return applied
 
     async def leader(self) -> str:
-        """Return who holds the lease of the MyOwnShell operator."""
+        """Return the holder identity of the MyOwnShell operator's Lease."""
         lease = await self.cluster.eventually(
             coordination_v1.Lease, REPLICATED, lambda it: it.spec.holder_identity
         )
@@ -57,15 +57,15 @@ class Stage:
         self.replicas.append(await Replica.start(EXAMPLES / REPLICATED, self.cluster.kubeconfig, NAMESPACE))
 
     async def stop_replicas(self) -> None:
-        """End the processes, all at once: nobody waits for one after the other."""
+        """Stop all processes concurrently."""
         async with asyncio.TaskGroup() as group:
             for replica in self.replicas:
                 group.create_task(replica.stop())
 
 
 @asynccontextmanager
-async def set_up() -> AsyncGenerator[Stage, None]:
-    """Bring everything up; whatever ends the context takes everything down again."""
+async def set_up() -> AsyncGenerator[Environment, None]:
+    """Start everything; stop and clean up when the context ends."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kubewright-demo-")))
         os.environ["VMGROUP_SIMULATOR"] = str(folder / "vcenter.json")
@@ -77,13 +77,13 @@ async def set_up() -> AsyncGenerator[Stage, None]:
         kubeconfig.write_text(yaml.safe_dump(document))
         client = await stack.enter_async_context(Client(server.config, field_manager="demo"))
         await client.create(core_v1.Namespace(kw.Meta(NAMESPACE)))
-        stage = Stage(Cluster("embedded", client, server.config, kubeconfig, NAMESPACE))
-        await stage.cluster.eventually(core_v1.ServiceAccount, "default")
-        await stage.cluster.install(myownshell.operator())
-        stack.push_async_callback(stage.stop_replicas)
-        await stage.add_replica()
+        environment = Environment(Cluster("embedded", client, server.config, kubeconfig, NAMESPACE))
+        await environment.cluster.eventually(core_v1.ServiceAccount, "default")
+        await environment.cluster.install(myownshell.operator())
+        stack.push_async_callback(environment.stop_replicas)
+        await environment.add_replica()
         for sample in (mycustomresource, foo, vmgroup, pulsarconsumer):
-            await stack.enter_async_context(stage.cluster.running(sample.operator()))
-        await stage.leader()
-        await stage.add_replica()
-        yield stage
+            await stack.enter_async_context(environment.cluster.running(sample.operator()))
+        await environment.leader()
+        await environment.add_replica()
+        yield environment

@@ -6,21 +6,21 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from cache import Unavailable, alone, cache_folder, say
+from cache import Unavailable, cache_folder, locked, say
 
 MODULE = Path(__file__).resolve().parent / "vcenter"
 FLAGS = ["-trimpath", "-mod=readonly", "-ldflags=-s -w"]
 
 
 def cached() -> Path | None:
-    """Find the program, if it was built from what is committed."""
+    """Return the program, or None unless it was built from the committed sources."""
     program = _program()
     return program if os.access(program, os.X_OK) else None
 
 
 def provide() -> Path:
-    """Return the program, built if need be."""
-    with alone(cache_folder("vcenter-simulator")):
+    """Return the program; build it if it is missing."""
+    with locked(cache_folder("vcenter-simulator")):
         if (found := cached()) is not None:
             return found
         if shutil.which("go") is None:

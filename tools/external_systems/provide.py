@@ -1,4 +1,4 @@
-"""Print where an outside system is: scripts/outside vcenter|pulsar [--cached]."""
+"""Install an external system and print its path: scripts/external-systems vcenter|pulsar [--cached]."""
 
 import argparse
 import sys
@@ -13,7 +13,7 @@ SYSTEMS = {"vcenter": vcenter_simulator, "pulsar": pulsar_server}
 
 def main() -> int:
     """Provide a system and return the exit code."""
-    parser = argparse.ArgumentParser(prog="scripts/outside", description=__doc__)
+    parser = argparse.ArgumentParser(prog="scripts/external-systems", description=__doc__)
     parser.add_argument("system", choices=SYSTEMS)
     parser.add_argument(
         "--cached", action="store_true", help="build and fetch nothing; fail where that is needed"
@@ -23,12 +23,12 @@ def main() -> int:
     try:
         found = system.cached() if arguments.cached else system.provide()
     except (Unavailable, OSError) as error:
-        say(f"outside: {error}")
+        say(f"external-systems: {error}")
         return 1
     except KeyboardInterrupt:
         return 130
     if found is None:
-        say(f"outside: not in the cache; scripts/outside {arguments.system} brings it")
+        say(f"external-systems: not in the cache; scripts/external-systems {arguments.system} installs it")
         return 1
     print(found)
     return 0

@@ -1,4 +1,4 @@
-"""Where the outside systems are kept between runs, and how they get there: whole, and one at a time."""
+"""The cache directory of the external systems, filled by one process at a time."""
 
 import contextlib
 import fcntl
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class Unavailable(Exception):
-    """A system is not there; the text says why and what to do."""
+    """A system cannot be installed; the message says why and what to do."""
 
 
 def say(text: str) -> None:
@@ -17,13 +17,13 @@ def say(text: str) -> None:
 
 
 def cache_folder(name: str) -> Path:
-    """Name the folder of one system."""
+    """Return the cache directory of one system."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kubewright" / name
 
 
 @contextlib.contextmanager
-def alone(folder: Path) -> Generator[None]:
-    """Be the only one who fills a folder; others wait."""
+def locked(folder: Path) -> Generator[None]:
+    """Hold a lock on a directory; other processes wait."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

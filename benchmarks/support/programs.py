@@ -22,9 +22,9 @@ Command = Sequence[str | Path]
 
 
 class Noting(Protocol):
-    """What a bench offers to say who takes part and why a peer is missing."""
+    """What selects the contenders and reports missing peers."""
 
-    def wants(self, contender: str) -> bool: ...
+    def includes(self, contender: str) -> bool: ...
 
     def note(self, text: str) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Get Apache Pulsar's standalone server from Maven's repositories into the user's cache folder."""
+"""Download Apache Pulsar's standalone server from Maven repositories into the user's cache directory."""
 
 import re
 import shutil
@@ -6,22 +6,22 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-from cache import Unavailable, alone, cache_folder, say
+from cache import Unavailable, cache_folder, locked, say
 
 VERSION = "4.0.8"
 ARTIFACT = f"org.apache.pulsar:pulsar-server-distribution:{VERSION}:tar.gz:bin"
 
 
 def cached() -> Path | None:
-    """Find the unpacked server; Java must be there to run it."""
+    """Return the unpacked server, or None if it is missing or Java is."""
     folder = cache_folder("pulsar") / VERSION
     return folder if folder.is_dir() and shutil.which("java") else None
 
 
 def provide() -> Path:
-    """Return the folder of the server, fetched if need be."""
+    """Return the server's directory; download it if it is missing."""
     place = cache_folder("pulsar")
-    with alone(place):
+    with locked(place):
         if (found := cached()) is not None:
             return found
         for program in ("java", "mvn"):

@@ -1,4 +1,4 @@
-"""The Echo operators: who takes part, their resources, and seeing what they did from outside."""
+"""The Echo operators: the programs, their resources, and a watch of what they did."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ from kubewright_programs.echo import Echo, EchoSpec
 from kubewright.api import Meta, Object, parse
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client
-from stage.programs import (
+from support.programs import (
     Command,
     Noting,
     Running,
@@ -20,7 +20,7 @@ from stage.programs import (
     kubewright_command,
     rust_program,
 )
-from stage.server import NAMESPACE, each
+from support.server import NAMESPACE, each
 
 OURS = "kubewright"
 CREATE_OR_UPDATE = "controller-runtime"
@@ -34,19 +34,19 @@ DEFAULT_TIMEOUT = 600.0
 async def echo_operators(bench: Noting, kubeconfig: Path) -> dict[str, Command]:
     """Return how each chosen contender's operator is run; those that cannot be are noted and left out."""
     found: dict[str, Command] = {OURS: kubewright_command("echo", kubeconfig)}
-    if bench.wants(CREATE_OR_UPDATE) or bench.wants(APPLY):
+    if bench.includes(CREATE_OR_UPDATE) or bench.includes(APPLY):
         go = await go_program(bench, "echo")
         if go is not None:
             found |= {CREATE_OR_UPDATE: [go, kubeconfig], APPLY: [go, kubeconfig, "apply"]}
-    if bench.wants(KUBE_RS):
+    if bench.includes(KUBE_RS):
         rust = await rust_program(bench, "echo")
         if rust is not None:
             found[KUBE_RS] = [rust, kubeconfig]
-    if bench.wants(KOPF):
+    if bench.includes(KOPF):
         kopf = kopf_command(bench, "echo", kubeconfig)
         if kopf is not None:
             found[KOPF] = kopf
-    return {name: command for name, command in found.items() if bench.wants(name)}
+    return {name: command for name, command in found.items() if bench.includes(name)}
 
 
 def an_echo(name: str) -> Echo:
@@ -67,7 +67,7 @@ async def remove_echoes(client: Client) -> None:
         await client.delete_collection(kind, namespace=NAMESPACE, labels="bench=echo")
 
 
-class Sightings:
+class Observations:
     """When each object of a kind was first seen in the state that is waited for."""
 
     def __init__(self) -> None:
@@ -92,9 +92,11 @@ class Sightings:
 
 
 @contextlib.asynccontextmanager
-async def sighting(client: Client, kind: type[Object], *, heard: bool) -> AsyncGenerator[Sightings, None]:
-    """Watch a kind for the length of the block; with `heard`, only what has its status counts."""
-    seen = Sightings()
+async def observing(
+    client: Client, kind: type[Object], *, echoed: bool
+) -> AsyncGenerator[Observations, None]:
+    """Watch a kind for the length of the block; with `echoed`, count only objects that have their status."""
+    seen = Observations()
     ready = asyncio.Event()
 
     async def follow() -> None:
@@ -105,7 +107,7 @@ async def sighting(client: Client, kind: type[Object], *, heard: bool) -> AsyncG
             if event.type == "BOOKMARK":
                 ready.set()
             elif event.type != "DELETED" and (
-                not heard or parse(event.object.raw).get("status", {}).get("heard")
+                not echoed or parse(event.object.raw).get("status", {}).get("echoed")
             ):
                 seen.add(event.object.meta.name)
 

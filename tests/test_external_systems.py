@@ -1,4 +1,4 @@
-"""scripts/outside: what is not there is said in one line, with what brings it."""
+"""scripts/external-systems reports a missing system or tool in one line, with the remedy."""
 
 import os
 import subprocess
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-PROVIDE = Path(__file__).parents[1] / "tools" / "outside" / "provide.py"
+PROVIDE = Path(__file__).parents[1] / "tools" / "external_systems" / "provide.py"
 
 
 def provide(*arguments: str, cache: Path, path: str = "") -> subprocess.CompletedProcess[str]:
-    """Ask with an empty cache, and with no programs but those of `path`."""
+    """Run the command with a cache directory, and with only the programs in `path`."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "PATH": path}
     return subprocess.run(
         [sys.executable, str(PROVIDE), *arguments],
@@ -23,10 +23,12 @@ def provide(*arguments: str, cache: Path, path: str = "") -> subprocess.Complete
 
 
 @pytest.mark.parametrize("system", ["vcenter", "pulsar"])
-def test_what_is_not_cached_is_not_brought_unasked(tmp_path: Path, system: str) -> None:
+def test_cached_installs_nothing(tmp_path: Path, system: str) -> None:
     done = provide(system, "--cached", cache=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"outside: not in the cache; scripts/outside {system} brings it\n"
+    assert (
+        done.stderr == f"external-systems: not in the cache; scripts/external-systems {system} installs it\n"
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -34,7 +36,7 @@ def test_what_is_not_cached_is_not_brought_unasked(tmp_path: Path, system: str) 
 def test_a_tool_that_is_missing_is_named(tmp_path: Path, system: str, missing: str) -> None:
     done = provide(system, cache=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("outside: ")
+    assert done.stderr.startswith("external-systems: ")
     assert missing in done.stderr
 
 

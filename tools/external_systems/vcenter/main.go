@@ -30,7 +30,7 @@ type fault struct {
 }
 
 func main() {
-	user := flag.String("user", "operator", "who may log in")
+	user := flag.String("user", "operator", "user that may log in")
 	password := flag.String("password", "", "the password of that user")
 	template := flag.String("template", "vm-operator-template", "the name of the one template")
 	flag.Parse()
