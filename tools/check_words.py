@@ -22,7 +22,7 @@ SCOPE: Sequence[str] = (
     "scripts",
     ".ci",
     "docs",
-    "*.md",
+    ":(glob)*.md",
     "mkdocs.yml",
     "pyproject.toml",
 )
