@@ -30,18 +30,19 @@ import yaml
 from kubewright.testing import Cluster
 
 ROOT = Path(__file__).parents[2]
-# Decisions sketch what they decide: their fragments are not typed by readers.
-HELP = ROOT / "docs" / "reference" / "cli.md"
+# Decisions have fragments that readers do not type; the reference is generated and has its own test.
+NOT_TYPED = ("decisions", "reference")
 PAGES = sorted(
     path.relative_to(ROOT)
     for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    if path.parent.name != "decisions" and path != HELP
+    if path.parent.name not in NOT_TYPED
 )
+GENERATORS = ("generate_cli_reference.py", "generate_reference.py", "generate_guides.py")
 FENCE = re.compile(
     r"^```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
-INCLUDED = re.compile(r'^--8<-- "(?P<path>[^"]+)"$', re.MULTILINE)
 KUBECONFIG = re.compile(r"export KUBECONFIG=(\S+)")
+INSTRUCTION = re.compile(r"(FROM|RUN|COPY|WORKDIR|USER|ENTRYPOINT) \S")
 # What stays up: the page goes on while it runs.
 LASTING = "run"
 READY = "Starting workers"
@@ -98,6 +99,10 @@ class Page:
             case "toml":
                 assert tomllib.loads(block.text)
                 self._write(block)
+            case "dockerfile":
+                for line in block.text.splitlines():
+                    assert INSTRUCTION.match(line), f"{self._path}: not an instruction: {line!r}"
+                self._write(block)
             case "console":
                 self._console(block)
             case "" if ".py" in block.text:
@@ -116,12 +121,6 @@ class Page:
                 assert re.search(rf"\b{name}\b", source), f"{self._path}: {match['file']} has no {name}"
 
     def _python(self, block: Block) -> None:
-        if included := INCLUDED.search(block.text):
-            # Programs of the repository have tests of their own; here they are only there to be read.
-            text = (ROOT / included["path"]).read_text()
-            if "/" not in block.title:
-                (self._folder / block.title).write_text(text)
-            return
         if block.title.startswith("examples/"):
             assert block.text in (ROOT / block.title).read_text(), (
                 f"{self._path}:{block.line}: {block.title} has changed"
@@ -228,11 +227,23 @@ async def test_what_a_page_shows_works(
                 await asyncio.to_thread(test, *seeds)
 
 
-def test_the_page_of_commands_is_what_they_say() -> None:
-    generator = [sys.executable, str(ROOT / "tools" / "generate_cli_reference.py"), "--check"]
+@pytest.mark.parametrize("name", GENERATORS)
+def test_generated_pages_are_up_to_date(name: str) -> None:
+    generator = [sys.executable, str(ROOT / "tools" / name), "--check"]
     done = subprocess.run(generator, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert not UNRUN.search(HELP.read_text())
+
+
+@pytest.mark.parametrize("path", PAGES, ids=str)
+def test_a_page_is_complete_when_read_as_a_file(path: Path) -> None:
+    text = (ROOT / path).read_text()
+    assert "--8<--" not in text, f"{path} includes another file"
+    assert not re.search(r"^::: ", text, re.MULTILINE), f"{path} is filled in by a plugin"
+
+
+def test_the_landing_page_shows_the_operator_of_the_readme() -> None:
+    readme, index = (next(blocks(ROOT / page)).text for page in ("README.md", "docs/index.md"))
+    assert index == readme
 
 
 @pytest.mark.parametrize(

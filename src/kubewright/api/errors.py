@@ -14,15 +14,15 @@ from typing import cast
 
 
 class KubewrightError(Exception):
-    """Root of everything kubewright raises on purpose."""
+    """Base of all exceptions of kubewright."""
 
 
 class DeclarationError(KubewrightError, TypeError):
-    """A class or a declaration that cannot be; the message names it and the way out."""
+    """A class or a declaration is invalid; the message names it and contains the fix."""
 
 
 class DecodeError(KubewrightError, ValueError):
-    """JsonObject data that does not fit its type; `path` says where: `spec.ports[0].name`."""
+    """JSON that does not match the class; `path` is the field, like `spec.ports[0].name`."""
 
     def __init__(self, message: str, *, path: str = "") -> None:
         super().__init__(message)
@@ -30,19 +30,19 @@ class DecodeError(KubewrightError, ValueError):
 
 
 class QuantityError(KubewrightError, ValueError):
-    """Text that is no Kubernetes quantity."""
+    """The text is not a Kubernetes quantity."""
 
 
 class DurationError(KubewrightError, ValueError):
-    """Text that is no Go duration."""
+    """The text is not a Go duration."""
 
 
 class SelectorError(KubewrightError, ValueError):
-    """Text or structure that is no label or field selector."""
+    """The value is not a label or field selector."""
 
 
 class PatchError(KubewrightError, ValueError):
-    """A patch that is malformed or does not apply to its document."""
+    """The patch is malformed or does not apply to its document."""
 
 
 def leaves(failure: BaseException) -> Iterator[BaseException]:

@@ -35,7 +35,7 @@ _ANOTHER_UID = "UID in precondition"
 
 
 class ApiError(KubewrightError):
-    """An answer that says no: what was asked, of which object, why, and what to do about it."""
+    """An error response of the API server; the message names the request, the object, the reason and a fix."""
 
     def __init__(
         self,
@@ -71,11 +71,11 @@ class ApiError(KubewrightError):
 
 
 class BadRequest(ApiError):
-    """The server could not make sense of the request."""
+    """The request is malformed (400)."""
 
 
 class Unauthorized(ApiError):
-    """The server did not accept the credentials."""
+    """The credentials are missing or were not accepted (401)."""
 
     hint = ""
 
@@ -86,7 +86,7 @@ class Unauthorized(ApiError):
 
 
 class MissingRule(msgspec.Struct, frozen=True):
-    """Hold the one permission that a refused request lacked."""
+    """The RBAC rule that a forbidden request lacks."""
 
     verb: str
     group: str = ""
@@ -104,7 +104,7 @@ class MissingRule(msgspec.Struct, frozen=True):
 
 
 class Forbidden(ApiError):
-    """We are known, and may not."""
+    """RBAC or an admission plugin does not allow the request (403)."""
 
     @property
     def rule(self) -> MissingRule | None:
@@ -138,7 +138,7 @@ class Forbidden(ApiError):
 
 
 class NotFound(ApiError):
-    """The object, its namespace, or its whole kind does not exist."""
+    """The object, its namespace or its kind does not exist (404)."""
 
     @property
     def kind_missing(self) -> bool:
@@ -159,19 +159,19 @@ class NotFound(ApiError):
 
 
 class MethodNotAllowed(ApiError):
-    """The resource has no such verb."""
+    """The resource does not support the verb (405)."""
 
 
 class NotAcceptable(ApiError):
-    """The server cannot answer in the form that was asked for."""
+    """The server cannot respond in the requested content type (406)."""
 
 
 class AlreadyExists(ApiError):
-    """An object of this name is already there."""
+    """An object with this name exists (409)."""
 
 
 class FieldConflict(msgspec.Struct, frozen=True):
-    """Hold one field of an apply that another manager owns."""
+    """One field of an apply that another field manager owns."""
 
     field: str
     manager: str
@@ -179,7 +179,7 @@ class FieldConflict(msgspec.Struct, frozen=True):
 
 
 class Conflict(ApiError):
-    """The object changed in between, is another one by now, or other managers own fields of it."""
+    """The object was changed meanwhile, has another uid, or other field managers own the fields (409)."""
 
     @property
     def replaced(self) -> bool:
@@ -203,11 +203,11 @@ class Conflict(ApiError):
 
 
 class Expired(ApiError):
-    """The resourceVersion or continue token is too old: list again."""
+    """The resourceVersion or continue token is too old: list again (410)."""
 
 
 class RequestTooLarge(ApiError):
-    """The request is bigger than the server takes."""
+    """The request is larger than the server accepts (413)."""
 
     @property
     def remedy(self) -> str:
@@ -216,31 +216,31 @@ class RequestTooLarge(ApiError):
 
 
 class UnsupportedMediaType(ApiError):
-    """The server does not read this form of body, such as a strategic patch of a custom resource."""
+    """The server does not accept this content type, such as a strategic merge patch of a custom resource (415)."""
 
 
 class Invalid(ApiError):
-    """The object breaks the rules of its kind; `status.details.causes` has one entry a field."""
+    """The object fails validation (422); `status.details.causes` has one entry for each field."""
 
 
 class TooManyRequests(ApiError):
-    """The server asks us to slow down, or a disruption budget allows no eviction now."""
+    """The server limits requests, or a PodDisruptionBudget allows no eviction now (429)."""
 
 
 class InternalError(ApiError):
-    """The server failed."""
+    """The server failed (500)."""
 
 
 class ServerTimeout(ApiError):
-    """The server could not finish in time; it may be asked again."""
+    """The server could not finish in time; the request can be sent again."""
 
 
 class ServiceUnavailable(ApiError):
-    """The server, or the one behind it, is not ready."""
+    """The server, or an aggregated API server, is not ready (503)."""
 
 
 class GatewayTimeout(ApiError):
-    """The request ran out of time on the server; it may or may not have happened."""
+    """The request timed out on the server (504); a write may or may not have been carried out."""
 
 
 class ConnectionFailed(KubewrightError):
@@ -252,27 +252,27 @@ class ConnectionFailed(KubewrightError):
 
 
 class ConnectionLost(ConnectionFailed):
-    """A connection that was there broke before the whole answer came."""
+    """The connection was lost before the whole response was received."""
 
 
 class TimedOut(ConnectionFailed, TimeoutError):
-    """Nothing came in time; a write may or may not have happened."""
+    """No response was received in time; a write may or may not have been carried out."""
 
 
 class UnexpectedAnswer(KubewrightError):
-    """What answered does not speak Kubernetes' API: a login page, a proxy, another server."""
+    """The response is not from a Kubernetes API server: a login page, a proxy, another server."""
 
 
 class InvalidRequest(KubewrightError, ValueError):
-    """A request that cannot be made, such as a name with a slash; nothing was sent."""
+    """An invalid request, such as a name with a slash; nothing was sent."""
 
 
 class ConfigError(KubewrightError):
-    """A kubeconfig, certificate or environment that cannot be used; the message says what to fix."""
+    """A kubeconfig, certificate or environment variable is missing or invalid; the message contains the fix."""
 
 
 class CredentialError(ConfigError):
-    """Credentials that could not be had: a plugin failed, a token file is missing, a refresh was refused."""
+    """Credentials are not available: a plugin failed, a token file is missing, a refresh was denied."""
 
 
 _BY_REASON: dict[str, type[ApiError]] = {
@@ -322,7 +322,7 @@ def error_from_status(
     object: str = "",  # noqa: A002 (the word of the whole API)
     retry_after: float | None = None,
 ) -> ApiError:
-    """Choose the error by the status' reason, by its code only where no known reason is given."""
+    """Return the exception for a Status: by its reason, or by its code if the reason is unknown."""
     chosen = _BY_REASON.get(status.reason) or _BY_CODE.get(status.code, ApiError)
     if retry_after is None and status.details.retry_after_seconds:
         retry_after = float(status.details.retry_after_seconds)

@@ -10,6 +10,7 @@ from kubewright.api.errors import QuantityError
 from kubewright.api.scalars import Scalar
 
 IntOrString = int | str
+"""A number or a name or percentage, as in `maxUnavailable: 25%` and `targetPort: http`."""
 Format = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
 
 _PATTERN = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"

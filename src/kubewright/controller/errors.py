@@ -19,7 +19,7 @@ class TerminalError(KubewrightError):
 
 
 class UndeclaredAccess(KubewrightError):
-    """A kind or verb that the controller does not declare; the message holds the line to add."""
+    """The controller does not declare the kind or verb; the message contains the line to add."""
 
 
 class OwnedByAnother(KubewrightError):
@@ -27,15 +27,15 @@ class OwnedByAnother(KubewrightError):
 
 
 class CannotOwn(KubewrightError):
-    """A child that its owner may not own: it lies in another namespace or is cluster-scoped."""
+    """The child cannot have an owner reference: it is in another namespace, or cluster-scoped."""
 
 
 class ObjectTerminating(KubewrightError):
-    """An object that is being deleted, so an apply of it would not last; retried until it is gone."""
+    """The object to apply is being deleted; the reconcile is retried until it is gone."""
 
 
 class ContestedField(KubewrightError):
-    """A field that another field manager keeps changing; the key is reconciled again after the backoff by itself."""
+    """Another field manager keeps changing a field; the object is reconciled again after the backoff."""
 
     def __init__(self, message: str, after: float) -> None:
         super().__init__(message)

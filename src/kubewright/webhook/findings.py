@@ -27,6 +27,7 @@ class AuditAnnotation(msgspec.Struct, frozen=True):
 
 
 Problem = FieldError | Denial | Warned | AuditAnnotation
+"""What a validating webhook returns or yields; made by the functions below."""
 
 
 def warning(text: str) -> Warned:

@@ -271,9 +271,11 @@ COMMON: Sequence[Draw] = (
     lambda c: SecondServer(round(c.uniform(0.2, 1.0), 2), _duration(c)),
     lambda c: JumpClock(c.randrange(8), round(c.uniform(-7200, 7200), 3)),
 )
-"""How the faults are drawn that every operator must get over."""
+"""Faults that every operator must survive; the default of `draw_plan`."""
 WEBHOOKS: Sequence[Draw] = (lambda c: WebhooksAway(_duration(c)),)
+"""Faults for operators with webhooks: `draw_plan(chance, draws=[*COMMON, *WEBHOOKS])`."""
 BACKUPS: Sequence[Draw] = (lambda c: RestoreBackup(_duration(c)),)
+"""A restore of the cluster from a backup."""
 
 
 def draw_plan(chance: random.Random, count: int = 6, draws: Sequence[Draw] = COMMON) -> Plan:
