@@ -254,9 +254,9 @@ def defined(module: str, name: str) -> list[ast.stmt]:
         return []
 
 
-def find(face: str, name: str) -> tuple[str, list[ast.stmt], str]:
+def find(module: str, name: str) -> tuple[str, list[ast.stmt], str]:
     """Follow imports to where a name is defined; return the module, its statements and its docstring."""
-    body = tree_of(face).body
+    body = tree_of(module).body
     for statement in body:
         if isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("kubewright"):
             assert statement.module is not None
@@ -273,8 +273,8 @@ def find(face: str, name: str) -> tuple[str, list[ast.stmt], str]:
             found.append(statement)
             doc = _doc_after(body, number)
     if not found:
-        raise PagesError(f"{face}: {name} is not defined there")
-    return face, found, doc
+        raise PagesError(f"{module}: {name} is not defined there")
+    return module, found, doc
 
 
 def _assigned(statement: ast.stmt) -> list[str]:
