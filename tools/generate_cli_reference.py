@@ -30,7 +30,11 @@ def help_of(command: click.Command, name: str, parent: click.Context | None) -> 
 def page() -> str:
     """Give the whole page."""
     root = click.Context(cli, info_name="kubewright", terminal_width=WIDTH, max_content_width=WIDTH)
-    sections = ["# Command line\n", "The commands of `kubewright` and their options.\n", f"```text\n{cli.get_help(root)}\n```\n"]
+    sections = [
+        "# Command line\n",
+        "The commands of `kubewright` and their options.\n",
+        f"```text\n{cli.get_help(root)}\n```\n",
+    ]
     for name in sorted(COMMANDS):
         found = cli.get_command(root, name)
         assert found is not None, name
