@@ -1,4 +1,4 @@
-"""New Pods: priority, default tolerations, ServiceAccount with its token."""
+"""Pods: priority, default tolerations, ServiceAccount with its token."""
 
 import random
 from typing import Any
@@ -27,10 +27,16 @@ class PodPriority(AdmissionPlugin):
         self._default = Derived(store, ["priorityclasses.scheduling.k8s.io"], self._read_default)
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
-        """Set priority and preemption policy of a new Pod."""
-        if not is_new_pod(attributes) or attributes.object is None:
+        """Set priority and preemption policy of a new Pod, and restore those that an update leaves out."""
+        if attributes.object is None or not attributes.is_write_of("", "pods", "CREATE", "UPDATE"):
             return
         spec: JsonObject = attributes.object.setdefault("spec", {})
+        if attributes.operation == "UPDATE":
+            before: JsonObject = (attributes.old_object or {}).get("spec", {})
+            for name in ("priority", "preemptionPolicy"):
+                if spec.get(name) is None and before.get(name) is not None:
+                    spec[name] = before[name]
+            return
         found = self._class_of(attributes, spec)
         priority = found["value"] if found else 0
         given = spec.get("priority")
@@ -87,8 +93,8 @@ class DefaultTolerationSeconds(AdmissionPlugin):
     resources: frozenset[tuple[str, str]] = frozenset({("", "pods")})
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
-        """Add the tolerations a Pod does not have."""
-        if not is_new_pod(attributes) or attributes.object is None:
+        """Add the tolerations that a new or changed Pod does not have."""
+        if attributes.object is None or not attributes.is_write_of("", "pods", "CREATE", "UPDATE"):
             return
         spec: JsonObject = attributes.object.setdefault("spec", {})
         tolerations: list[JsonObject] = spec.get("tolerations") or []

@@ -11,6 +11,7 @@ from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.identity import AUTHENTICATED, CREDENTIAL_ID, Attributes, User, forbidden
 from kubewright.devserver.request.info import FINGERPRINT
 from kubewright.devserver.strategy.access import Access
+from kubewright.http.server import Request
 
 ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
 SERVICE_ACCOUNTS = "system:serviceaccounts"
@@ -118,18 +119,17 @@ def _certificate_user(certificate: Mapping[str, Any]) -> User:
 
 def impersonated(
     user: User,
-    headers: Mapping[str, str],
-    groups: Sequence[str],
+    request: Request,
     wanted: Attributes,
     authorizer: RoleAuthorizer,
 ) -> User:
     """Return the user that a request impersonates, or the sender without impersonation headers.
 
-    `groups` are the values of all Impersonate-Group headers; `wanted` are the attributes of the request. Raise Forbidden
-    if the sender may not impersonate.
+    `wanted` are the attributes of the request. Raise Forbidden if the sender may not impersonate.
     """
+    headers, groups = request.headers, request.every("impersonate-group")
     name = headers.get("impersonate-user", "")
-    extra = _extra(headers)
+    extra = _extra(request)
     if not name:
         if groups or extra or "impersonate-uid" in headers:
             shown = _shown(headers.get("impersonate-uid", ""), groups, extra)
@@ -164,10 +164,10 @@ def impersonated(
     return User(name, uid, tuple(all_groups), extra)
 
 
-def _extra(headers: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+def _extra(request: Request) -> dict[str, tuple[str, ...]]:
     return {
-        unquote(name[len(_EXTRA) :]): tuple(part.strip() for part in value.split(","))
-        for name, value in headers.items()
+        unquote(name[len(_EXTRA) :]): tuple(request.every(name))
+        for name in request.headers
         if name.startswith(_EXTRA)
     }
 

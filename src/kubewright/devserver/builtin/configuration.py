@@ -51,7 +51,7 @@ def _validate_config_map(obj: JsonObject) -> list[FieldError]:
             errors.append(problems.invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
     errors += _check_keys(obj, "binaryData")
     if _size(obj) > _MAX_BYTES:
-        errors.append(problems.too_long("", _MAX_BYTES))
+        errors.append(problems.too_long("[]", _MAX_BYTES))
     return errors
 
 

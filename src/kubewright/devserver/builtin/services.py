@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin import ip_checks
-from kubewright.devserver.builtin.field_checks import check_conditions, duplicate_struct
+from kubewright.devserver.builtin.field_checks import duplicate_struct
 from kubewright.devserver.builtin.printing import AGE, NAME, NONE, cell, labels_text, printed
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, text_at
 from kubewright.devserver.objects import JsonObject, items, section
@@ -235,7 +235,7 @@ def service_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check an update of a Service's status."""
     points: Sequence[JsonObject] = items(section(section(new, "status"), "loadBalancer"), "ingress")
     path = "status.loadBalancer.ingress"
-    errors = list(check_conditions(items(section(new, "status"), "conditions"), "status.conditions"))
+    errors: list[FieldError] = []
     if points and new["spec"].get("type") != "LoadBalancer":
         errors.append(problems.forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'"))
         return errors

@@ -49,7 +49,7 @@ async def connect(target: ResourceRequest, endpoint: Endpoint | None) -> Answer:
 
 async def create_transient(target: ResourceRequest, endpoint: Endpoint) -> Answer:
     """Run admission, then the endpoint of a kind that is never stored."""
-    form = target.format()
+    form = target.format(plain=True)
     options = write_options(target.request, "CreateOptions")
     body = read_object(
         target.core, target.request, target.resource, options.field_validation, target.context.warnings

@@ -10,6 +10,7 @@ from kubewright.devserver.objects.metadata import (
     wipe_system_fields,
 )
 from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.options import parse_revision
 from kubewright.devserver.storage import WriteConflict
 
 
@@ -74,15 +75,23 @@ def validate_create(write: ObjectWrite, obj: JsonObject) -> None:
 async def store_created(write: ObjectWrite, obj: JsonObject) -> bytes:
     """Store a new object, unless this is a dry run; return its bytes, or raise AlreadyExists."""
     resource = write.resource
+    if not write.options.dry_run and _revision(obj):
+        raise StatusError.unknown("resourceVersion should not be set on objects to be created")
     existing = write.record()
     if existing is not None:
         deleting = bool(decode(existing.data)["metadata"].get("deletionTimestamp"))
         raise StatusError.already_exists(resource.group, resource.plural, write.name, deleting=deleting)
-    if meta(obj).get("resourceVersion"):
-        raise StatusError.unknown("resourceVersion should not be set on objects to be created")
     if write.options.dry_run:
         return await write.dry_run_result(obj)
     try:
         return await write.commit(obj, None)
     except WriteConflict:
         raise StatusError.already_exists(resource.group, resource.plural, write.name) from None
+
+
+def _revision(obj: JsonObject) -> int:
+    """Return the resourceVersion that a client sent; as in kube-apiserver, one that is no number counts as none."""
+    try:
+        return parse_revision(str(meta(obj).get("resourceVersion", "")))
+    except ValueError:
+        return 0

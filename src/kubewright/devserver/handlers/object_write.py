@@ -233,6 +233,9 @@ class ObjectWrite:
     async def commit(self, obj: JsonObject, expected: Record | None) -> bytes:
         """Store an object in its storage version; return its bytes in the version of the request."""
         stored = await self.resource.to_storage(obj)
+        if expected is None and self.resource.custom:
+            # kube-apiserver defaults what it reads from etcd: a new object's status, too, which this write cannot set.
+            self.resource.storage_codec.default(stored)
         # The codec orders fields: the placeholder reserves the place of the resource version.
         meta(stored)["resourceVersion"] = "0"
         return await self.put(self.resource.storage_codec.form(stored), expected)

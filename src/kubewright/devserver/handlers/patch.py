@@ -12,7 +12,7 @@ from kubewright.devserver.objects import JsonObject, encode, encode_sorted, meta
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.request.options import APPLY_PATCH
-from kubewright.devserver.wire import DecodeError, parse_json, parse_yaml
+from kubewright.devserver.wire import DecodeError, parse_json, parse_yaml, repeated_keys
 from kubewright.http.server import Request
 
 JSON_PATCH = "application/json-patch+json"
@@ -211,7 +211,7 @@ def _as_go(value: Any) -> str:
 
 def applied(write: ObjectWrite, body: bytes) -> ObjectChange:
     """Return the change of a server-side apply."""
-    config = configuration(body)
+    config = configuration(write, body)
     check_configuration(write, config, write.resource.gvk)
     empty = write.empty()
 
@@ -258,10 +258,10 @@ def reporting_conflicts(merge: Callable[[], JsonObject]) -> JsonObject:
         raise StatusError.unknown(str(error)) from None
 
 
-def configuration(body: bytes) -> JsonObject:
-    """Read the configuration that is applied."""
+def configuration(write: ObjectWrite, body: bytes) -> JsonObject:
+    """Read the configuration that is applied; keys that stand twice are warned of or refused."""
     try:
-        value, _ = parse_yaml(body)
+        value, repeated = parse_yaml(body)
     except DecodeError as error:
         raise StatusError.bad_request(
             f"error decoding YAML: error converting YAML to JSON: {error}"
@@ -270,6 +270,15 @@ def configuration(body: bytes) -> JsonObject:
         raise StatusError.bad_request(
             "error decoding YAML: error unmarshaling JSON: json: cannot unmarshal into Go value"
         )
+    if repeated:
+        repeated = repeated_keys(body)
+    if repeated and write.options.field_validation == "Strict":
+        lines = "".join(f"\n  {line}" for line in repeated)
+        raise StatusError.bad_request(
+            f"error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:{lines}"
+        )
+    if repeated and write.options.field_validation == "Warn":
+        write.warnings.extend(repeated)
     return cast(JsonObject, value)
 
 
@@ -288,7 +297,6 @@ def check_configuration(write: ObjectWrite, config: JsonObject, wanted: GroupVer
             f"Incorrect version specified in apply patch. Specified patch version: {config['apiVersion']}, "
             f"expected: {wanted.api_version}"
         )
-    meta(config).setdefault("name", write.name)
 
 
 def _wrong_type(group: str, version: str, kind: str) -> StatusError:

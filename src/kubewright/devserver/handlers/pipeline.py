@@ -54,7 +54,7 @@ from kubewright.devserver.registry import converting
 from kubewright.devserver.request.context import RequestContext
 from kubewright.devserver.request.identity import Attributes, forbidden
 from kubewright.devserver.request.info import request_info
-from kubewright.devserver.request.options import DeleteOptions
+from kubewright.devserver.request.options import DeleteOptions, check_timeout
 from kubewright.devserver.request.responses import refuse
 from kubewright.devserver.storage import JournalError, Record, WriteConflict
 from kubewright.http.server import Answer, Request
@@ -96,10 +96,10 @@ class RequestPipeline:
 
     def _authenticate(self, request: Request) -> RequestContext:
         info = request_info(request)
+        check_timeout(request, info)
         user = self._authenticator.authenticate(request.headers, request.peer)
         if any(name.startswith("impersonate-") for name in request.headers):
-            groups = request.every("impersonate-group")
-            user = impersonated(user, request.headers, groups, Attributes.of(info), self._authorizer)
+            user = impersonated(user, request, Attributes.of(info), self._authorizer)
         return RequestContext(request, info, user, revision_limit=self._faults.max_visible_revision)
 
     def _authorize(self, context: RequestContext) -> None:

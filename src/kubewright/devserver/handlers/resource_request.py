@@ -10,7 +10,7 @@ from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.request.context import RequestContext
 from kubewright.devserver.request.info import RequestInfo
-from kubewright.devserver.request.negotiation import Format, negotiate
+from kubewright.devserver.request.negotiation import OFFERED, Format, negotiate
 from kubewright.devserver.request.options import WriteOptions
 from kubewright.devserver.request.responses import encode_body, warning_header
 from kubewright.devserver.strategy import Strategy
@@ -35,9 +35,11 @@ class ResourceRequest:
         """Return the parsed path."""
         return self.context.info
 
-    def format(self, *, many: bool = False) -> Format:
-        """Negotiate the format of the response, before anything is done."""
+    def format(self, *, many: bool = False, plain: bool = False) -> Format:
+        """Negotiate the format of the response, before anything is done; `plain` permits no Table."""
         found = negotiate(self.request.headers.get("accept", ""), custom=self.resource.custom)
+        if plain and found.form == "Table":
+            raise StatusError.not_acceptable(OFFERED)
         if found.form == ("PartialObjectMetadata" if many else "PartialObjectMetadataList"):
             raise self._wrong_form(found.form, many=many)
         return found

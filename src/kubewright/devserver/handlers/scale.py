@@ -82,7 +82,7 @@ async def replace_scale(write: ObjectWrite, body: JsonObject) -> bytes:
 async def apply_to_scale(write: ObjectWrite, body: bytes) -> bytes:
     """Set the replicas from an applied Scale; its manager owns them."""
     access = _access(write.resource)
-    config = configuration(body)
+    config = configuration(write, body)
     check_configuration(write, config, SCALE)
 
     def change(old: JsonObject | None) -> JsonObject:

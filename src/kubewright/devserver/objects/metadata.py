@@ -40,13 +40,13 @@ def fill_system_fields(obj: JsonObject, stamp: str) -> None:
 
 
 def place_in_namespace(obj: JsonObject, namespace: str) -> None:
-    """Set the namespace of the URL; raise BadRequest if the object has another."""
+    """Set the namespace of the URL, none for a cluster-scoped object; raise BadRequest if the object has another."""
     metadata = meta(obj)
-    found = metadata.get("namespace", "")
-    if not found:
-        if namespace:
-            metadata["namespace"] = namespace
-    elif found != namespace:
+    if not namespace:
+        metadata.pop("namespace", None)
+    elif not metadata.get("namespace"):
+        metadata["namespace"] = namespace
+    elif metadata["namespace"] != namespace:
         raise StatusError.bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )

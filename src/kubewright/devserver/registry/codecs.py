@@ -6,7 +6,7 @@ from typing import Protocol
 from kubewright.api import FieldError, GroupVersionKind
 from kubewright.devserver.merge import MergeSchema, merge_schema_of_crd
 from kubewright.devserver.objects import JsonObject, encode, encode_sorted, order_object, unchanged
-from kubewright.devserver.registry.scale_checks import check_scale_spec, check_scale_status
+from kubewright.devserver.registry.scale_checks import check_scale_spec, check_scale_status, keep_scale_floats
 from kubewright.devserver.strategy import Strategy
 from kubewright.devserver.wire import TypeTable, untyped
 from kubewright.schema import compile_schema
@@ -156,6 +156,7 @@ class CustomCodec:
         """Prune what the schema does not know and bring metadata into form."""
         body = untyped({name: item for name, item in value.items() if name != "metadata"})
         unknown = [f'unknown field "{path}"' for path in self._validator.prune(body)]
+        keep_scale_floats(self._scale, value, body)
         found = value.get("metadata")
         typed, unknown_meta = self._types.decode_struct(OBJECT_META, {} if found is None else found)
         obj: JsonObject = {

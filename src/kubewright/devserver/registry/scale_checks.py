@@ -60,5 +60,19 @@ def _find(obj: JsonObject, path: str, wanted: type[object], sort: str) -> tuple[
 
 def _accessor_error(path: str, value: Any, wanted: str) -> str:
     found = _SORTS.get(type(cast(object, value)), "map[string]interface {}")
-    shown = "map[]" if value == {} else value
+    shown = "map[]" if value == {} else f"{value:g}" if isinstance(value, float) else value
     return f"{path} accessor error: {shown} is of the type {found}, expected {wanted}"
+
+
+def keep_scale_floats(scale: JsonObject, sent: JsonObject, body: JsonObject) -> None:
+    """Put 5.0 back where a whole float was sent as a number of replicas: kube-apiserver requires an integer there."""
+    for path in (scale["specReplicasPath"], scale["statusReplicasPath"]) if scale else ():
+        value, _ = _find(sent, path, float, "float64")
+        if value is None:
+            continue
+        *parents, last = path.removeprefix(".").split(".")
+        target = body
+        for name in parents:
+            target = target.get(name, {})
+        if last in target:
+            target[last] = value

@@ -60,7 +60,7 @@ class Attributes:
             info.resource,
             info.subresource,
             info.namespace,
-            info.name,
+            info.name or info.selected_name,
             info.path,
         )
 

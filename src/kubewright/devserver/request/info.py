@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from kubewright.api import SelectorError, names, parse_fields
 from kubewright.http.server import Request
 
 _VERBS = {
@@ -35,6 +36,8 @@ class RequestInfo:
     """What follows the subresource, as in `pods/p/proxy/a/b`."""
     scoped: bool = False
     """The path names a namespace."""
+    selected_name: str = ""
+    """The one name that the field selector of a list or watch permits: rules for single names apply to it."""
 
 
 def request_info(request: Request) -> RequestInfo:
@@ -60,9 +63,21 @@ def request_info(request: Request) -> RequestInfo:
     if not watched and not info.name:
         if info.verb == "get":
             info.verb = "watch" if request.flag("watch") else "list"
+            info.selected_name = _selected_name(request.one("fieldSelector"))
         elif info.verb == "delete":
             info.verb = "deletecollection"
     return info
+
+
+def _selected_name(selector: str) -> str:
+    if not selector:
+        return ""
+    try:
+        name = parse_fields(selector).exact("metadata.name") or ""
+    except SelectorError:
+        # The list itself reports it, to users who may list.
+        return ""
+    return "" if names.path_segment(name) else name
 
 
 def _read_parts(info: RequestInfo, parts: list[str]) -> None:

@@ -1,17 +1,20 @@
 """Options that come with a request: how to write, how to delete, which objects to list and watch."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kubewright.api import FieldError, problems
+from kubewright.api import DurationError, FieldError, parse_duration, problems
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.info import RequestInfo
 from kubewright.http.server import Request
 
 APPLY_PATCH = "application/apply-patch+yaml"
 MAX_MANAGER = 128
 
 _META_GROUP = "meta.k8s.io"
+_LONG_RUNNING = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 _PROPAGATIONS = ("Foreground", "Background", "Orphan")
 
 
@@ -158,6 +161,20 @@ def _delete_query(request: Request) -> JsonObject:
     if "propagationPolicy" in request.query:
         body["propagationPolicy"] = request.one("propagationPolicy")
     return body
+
+
+def check_timeout(request: Request, info: RequestInfo) -> None:
+    """Raise BadRequest for a `timeout` that is no duration; requests that run long have none."""
+    text = request.one("timeout")
+    if not text or info.verb in ("watch", "proxy") or info.subresource in _LONG_RUNNING:
+        return
+    try:
+        parse_duration(text)
+    except DurationError:
+        quoted = problems.quoted(text)
+        unitless = re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)", text) is not None
+        why = f"missing unit in duration {quoted}" if unitless else f"invalid duration {quoted}"
+        raise StatusError.bad_request(f"invalid timeout specified in the request URL - time: {why}") from None
 
 
 def integer(request: Request, name: str) -> int:

@@ -16,7 +16,7 @@ from kubewright.devserver.wire.table import (
     TypeTable,
     load_types,
 )
-from kubewright.devserver.wire.yaml_documents import parse_yaml
+from kubewright.devserver.wire.yaml_documents import parse_yaml, repeated_keys
 
 __all__ = [
     "BuiltinResource",
@@ -31,5 +31,6 @@ __all__ = [
     "load_types",
     "parse_json",
     "parse_yaml",
+    "repeated_keys",
     "untyped",
 ]

@@ -28,3 +28,8 @@ def parse_yaml(body: bytes) -> tuple[Any, list[str]]:
         prefixes = (prefix for start, prefix in _OF_THE_JSON_CONVERTER.items() if text.startswith(start))
         raise DecodeError(next(prefixes, "yaml: ") + text) from None
     return None, []
+
+
+def repeated_keys(body: bytes) -> list[str]:
+    """Return the repeated keys of a body that is read as YAML, also where it is JSON, with their lines."""
+    return next((document.repeated for document in read_yaml(body)), list[str]())

@@ -108,6 +108,11 @@ class Parser:
         parts: list[Node] = []
         last_repeat = -1
         while self.at < len(self.text) and self.text[self.at] not in "|)":
+            if self.text.startswith("\\Q", self.at):
+                # Single characters: a repetition that follows repeats the last one.
+                parts += self._quoted_literal()
+                last_repeat = -1
+                continue
             start = self.at
             bounds = self._bounds()
             if bounds is None:
@@ -222,18 +227,16 @@ class Parser:
         if char in _POSITIONS:
             self.at += 2
             return Assertion(_POSITIONS[char])
-        if char == "Q":
-            return self._quoted_literal()
         ranges = self._class_escape()
         if ranges is not None:
             return CharClass(ranges)
         return self._literal(self._rune())
 
-    def _quoted_literal(self) -> Node:
+    def _quoted_literal(self) -> list[Node]:
         end = self.text.find("\\E", self.at + 2)
         literal = self.text[self.at + 2 : end if end >= 0 else len(self.text)]
         self.at = end + 2 if end >= 0 else len(self.text)
-        return Concatenation(tuple(self._literal(ord(char)) for char in literal))
+        return [self._literal(ord(char)) for char in literal]
 
     def _class_escape(self) -> Ranges | None:
         r"""Read \d, \W, \pL, \p{Greek} and the like; return None if the escape is a single character."""
