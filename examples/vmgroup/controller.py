@@ -68,13 +68,13 @@ class VmGroups:
             self._provider = Rehearsal(self.provider)
             yield
 
-    async def reconcile(self, group: VmGroup, ctx: kw.Context) -> kw.Result | None:
+    async def reconcile(self, group: VmGroup, ctx: kw.Context) -> None:
         """Bring the number of running machines to `spec.replicas`."""
         try:
             if not await self.provider.has_template(group.spec.template):
                 message = f'could not find template "{group.spec.template}"'
                 await ctx.patch_status(group, status_of(group, "ERROR", await self._machines(group), message))
-                return None
+                return
             await self._scale(group)
             status = status_of(
                 group, "RUNNING", await self._machines(group), "successfully reconciled VmGroup"
@@ -82,9 +82,8 @@ class VmGroups:
         except ProviderError as error:
             ctx.warn("ProviderFailed", str(error))
             await ctx.patch_status(group, await self._pending(group, str(error)))
-            return kw.Result(after=RETRY_AFTER)
+            raise kw.RetryLater(str(error), after=RETRY_AFTER) from error
         await ctx.patch_status(group, status)
-        return None
 
     async def finalize(self, group: VmGroup, ctx: kw.Context) -> None:
         """Delete every machine, then the folder; an error is retried, and the group stays until then."""

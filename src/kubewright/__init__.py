@@ -10,8 +10,8 @@ The tour, in reading order:
    `kubewright.predicates` for `when=`. Access beyond that: `needs`. Whose child an object is: `is_controlled_by`.
 4. Admission webhooks: `kubewright.admission`. Versions of one kind: `Conversion`.
 5. An operator is its controllers and webhooks: `Operator`. Its Deployment: `kubewright.packaging`.
-6. Exceptions: `KubewrightError`, `ApiError`, `NotFound`, `AlreadyExists`, `Conflict`, `OwnedByAnother` and
-   `TerminalError`; all of them are in `kubewright.errors`.
+6. Exceptions: `KubewrightError`, `ApiError`, `NotFound`, `AlreadyExists`, `Conflict` and
+   `OwnedByAnother`; a reconciler raises `RetryLater` and `TerminalError`. All of them are in `kubewright.errors`.
 
 Everything here is declaration: importing it loads no HTTP library and contacts nothing. `kubewright run`, or `run`
 in a program of your own, runs an operator; `kubewright.testing` tests one.
@@ -49,6 +49,7 @@ from kubewright.controller import (
     Options,
     OwnedByAnother,
     Result,
+    RetryLater,
     Selector,
     TerminalError,
     controller,
@@ -87,6 +88,7 @@ __all__ = [
     "Quantity",
     "Resource",
     "Result",
+    "RetryLater",
     "Rule",
     "Scale",
     "Selector",

@@ -2,7 +2,8 @@
 
 `ApiError` and its subclasses follow the reason in the API server's Status. `DeclarationError` is raised while classes
 and controllers are declared, `UndeclaredAccess` by a reconcile that uses a kind or verb that was not declared,
-`TerminalError` is raised by an author to report a failure that must not be retried.
+`TerminalError` is raised by an author to report a failure that must not be retried, `RetryLater` for one that is expected
+and retried.
 """
 
 from kubewright.api import (
@@ -45,6 +46,7 @@ from kubewright.controller.errors import (
     ContestedField,
     ObjectTerminating,
     OwnedByAnother,
+    RetryLater,
     TerminalError,
     UndeclaredAccess,
 )
@@ -79,6 +81,7 @@ __all__ = [
     "PatchError",
     "QuantityError",
     "RequestTooLarge",
+    "RetryLater",
     "SelectorError",
     "ServerTimeout",
     "ServiceUnavailable",

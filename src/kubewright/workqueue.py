@@ -108,11 +108,13 @@ class WorkQueue(Generic[K]):
             return
         self._merge(entry, priority, ready_at, now)
 
-    def add_rate_limited(self, key: K, priority: int = 0) -> None:
-        """Queue the key after its backoff, which grows with each call until `forget`."""
+    def add_rate_limited(self, key: K, priority: int = 0) -> float:
+        """Queue the key after its backoff, which grows with each call until `forget`; return the delay in seconds."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        self.add(key, priority=priority, after=self._backoff.delay(failures))
+        delay = self._backoff.delay(failures)
+        self.add(key, priority=priority, after=delay)
+        return delay
 
     def forget(self, key: K) -> None:
         """Start the key's backoff afresh."""

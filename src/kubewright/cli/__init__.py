@@ -3,8 +3,7 @@
 `app` has the table of commands and turns errors into exit codes; each command's module defines `command`.
 The modules at the top are shared: `target` loads the operator, `options` defines options
 shared by commands, `loops` runs a coroutine until a signal, `logs` and `progress` write output, `colours` decides
-whether it is colored, `crashes` formats exceptions with the user's own line first. Each folder belongs to one command
-or to related ones:
+whether it is colored. Each folder belongs to one command or to related ones:
 
     documents    objects by name, from files, compared      (shared)
     definitions  install, uninstall: CRDs

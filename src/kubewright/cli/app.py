@@ -12,7 +12,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from kubewright.api import ConnectionFailed, KubewrightError
-from kubewright.cli.crashes import WrongUsage, crash_report
+from kubewright.cli.options import WrongUsage
+from kubewright.tracebacks import crash_report
 
 FAILED = 1
 WRONG_USAGE = 2

@@ -11,7 +11,7 @@ from textwrap import indent
 from typing import Any, Literal, TextIO, cast
 
 from kubewright.cli.colours import painted
-from kubewright.cli.crashes import crash_report, stack_trace
+from kubewright.tracebacks import folded_traceback, stack_trace
 
 LogFormat = Literal["text", "json"]
 
@@ -50,7 +50,7 @@ def fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
 
 
 class TextLines(logging.Formatter):
-    """Write time, level, message, then the fields as key=value; of a failure the author's frames, or the `whole` of it.
+    """Write time, level, message, then the fields as key=value; of a traceback the author's frames, or the `whole` of it.
 
     Control characters are escaped, so a record is one line, followed only by the indented lines of a traceback.
     """
@@ -75,7 +75,7 @@ class TextLines(logging.Formatter):
         line += f"  {self._paint(shown, _DIM)}" if shown else ""
         if record.exc_info and record.exc_info[1] is not None:
             failure = record.exc_info[1]
-            report = self.formatException(record.exc_info) if self._whole else crash_report(failure)
+            report = self.formatException(record.exc_info) if self._whole else folded_traceback(failure)
             line += "\n" + indent("\n".join(map(_escaped, report.split("\n"))), "    ")
         return line
 
@@ -95,9 +95,11 @@ class JsonLines(logging.Formatter):
             "msg": record.getMessage(),
             **fields_of(record),
         }
-        if record.exc_info and record.exc_info[1] is not None:
-            line["error"] = str(record.exc_info[1])
-            line["stacktrace"] = stack_trace(record.exc_info[1])
+        # The traceback of a repeated failure is left out of text only: a machine searches single lines.
+        raised = getattr(record, "raised", None) or (record.exc_info and record.exc_info[1])
+        if isinstance(raised, BaseException):
+            line.setdefault("error", str(raised))
+            line["stacktrace"] = stack_trace(raised)
         return json.dumps(line, default=str, ensure_ascii=False)
 
 

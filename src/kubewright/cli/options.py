@@ -8,11 +8,17 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from kubewright.api import KubewrightError
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Loaded only where TARGET was left out: an operator in a cluster is named, and has no project around it.
 PROJECT = "kubewright.cli.project"
 FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+class WrongUsage(KubewrightError):
+    """The command line is invalid, for example a TARGET that does not exist: the command exits with 2."""
 
 
 def target_argument(function: F) -> F:

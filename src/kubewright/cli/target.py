@@ -7,8 +7,9 @@ from types import ModuleType
 from typing import Any, cast
 
 from kubewright.api import DeclarationError, KubewrightError
-from kubewright.cli.crashes import WrongUsage, place_of
+from kubewright.cli.options import WrongUsage
 from kubewright.controller import Controller, Operator
+from kubewright.tracebacks import place_of
 from kubewright.webhook import Admission, Authentication, Conversion, Webhook
 
 DEFAULT_OBJECT = "operator"

@@ -2,6 +2,7 @@
 
 KubewrightError
 ├── TerminalError       raised by an author: report the failure, do not retry it
+├── RetryLater          raised by an author: an expected failure, retried without a traceback
 ├── UndeclaredAccess    a kind or verb that the controller's declaration does not name
 ├── OwnedByAnother      an existing object that the reconciled object does not control, so it is not applied
 ├── CannotOwn           a child that its owner may not own: another namespace, or cluster-scoped
@@ -11,11 +12,33 @@ KubewrightError
 └── ChildVanishes       a child that was deleted each time right after it was created
 """
 
+from datetime import timedelta
+
 from kubewright.api import KubewrightError
 
 
 class TerminalError(KubewrightError):
     """Raise it when trying again cannot help; the failure is counted and logged, not retried."""
+
+
+class RetryLater(KubewrightError):
+    """Raise it for an expected failure: `raise kw.RetryLater("the accounts service is away", after=30)`.
+
+    The reconcile is tried again after `after`, a timedelta or seconds, to which up to a tenth is added at random as to
+    `Result.after`; without `after` the controller's backoff decides, which grows until a reconcile succeeds. A change of
+    the object does not wait for either. The log has one line with the reason and the time of the next try, without a
+    traceback, and the metric `controller_runtime_reconcile_total` counts it with `result="requeue"`, not as an error.
+    """
+
+    def __init__(self, reason: str, *, after: timedelta | float | None = None) -> None:
+        super().__init__(reason)
+        seconds = after.total_seconds() if isinstance(after, timedelta) else after
+        if seconds is not None and not seconds > 0:
+            raise ValueError(
+                f"RetryLater(after={after!r}): the delay must be positive; leave it out for the controller's backoff"
+            )
+        self.after: timedelta | None = None if seconds is None else timedelta(seconds=seconds)
+        """The time until the next try; None for the controller's backoff."""
 
 
 class UndeclaredAccess(KubewrightError):

@@ -10,8 +10,8 @@ from uuid import uuid4
 
 from kubewright.api import ApiError, Forbidden, JsonObject, Kind, KubewrightError, NotFound, kind_of
 from kubewright.api.builtin import core_v1
-from kubewright.cli.crashes import place_of
 from kubewright.cli.definitions import install_one, live_definition
+from kubewright.cli.logs import fields_of
 from kubewright.cli.plan.changes import State, state_of
 from kubewright.cli.progress import Progress
 from kubewright.client import Client, Request, config_from_kubeconfig
@@ -19,6 +19,7 @@ from kubewright.controller import Operator, rules_for
 from kubewright.devserver import Server
 from kubewright.generate import crds
 from kubewright.manager import Manager, ManagerOptions, WebhookOptions
+from kubewright.tracebacks import place_of
 
 QUIET = 0.3
 """Seconds without work after which an operator counts as done; its watches answer within milliseconds here."""
@@ -210,15 +211,21 @@ class _Silent(Progress):
 
 class _Failures(logging.Handler):
     def __init__(self, failures: dict[str, None]) -> None:
-        super().__init__(logging.ERROR)
+        super().__init__(logging.WARNING)
         self._failures = failures
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Record the error once."""
-        cause = record.exc_info[1] if record.exc_info else None
-        place = place_of(cause) if cause else ""
-        text = f"{place}: {type(cause).__name__}: {cause}" if place else record.getMessage()
-        self._failures[text] = None
+        """Record the error once, however often it is repeated."""
+        fields = fields_of(record)
+        if text := fields.get("error"):
+            # A failed reconcile: the message counts its failures, so it differs each time.
+            self._failures[f"{fields['at']}: {text}" if "at" in fields else str(text)] = None
+        elif record.levelno >= logging.ERROR:
+            cause = record.exc_info[1] if record.exc_info else None
+            place = place_of(cause) if cause else ""
+            self._failures[f"{place}: {type(cause).__name__}: {cause}" if place else record.getMessage()] = (
+                None
+            )
 
 
 class _recorded_failures:  # noqa: N801 (reads as a word in `with`)

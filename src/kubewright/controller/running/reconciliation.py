@@ -19,7 +19,7 @@ from kubewright.api import (
 )
 from kubewright.cache import Index
 from kubewright.controller.declaration import Result
-from kubewright.controller.errors import TerminalError, UndeclaredAccess
+from kubewright.controller.errors import RetryLater, TerminalError, UndeclaredAccess
 from kubewright.controller.predicates import Cause
 from kubewright.controller.running.context import RunningContext, Services
 from kubewright.controller.running.reading import AnyInformerSet
@@ -114,6 +114,9 @@ class Reconciliation(Generic[T]):
             await self._free_children(key, None)
             await self._services.writer.remove_finalizer(self._kind, state, finalizer)
         except Conflict:
+            raise
+        except RetryLater as error:
+            context.event("FinalizerPending", f"{finalizer}: {text_of(error)}")
             raise
         except Exception as error:
             # The user who deleted the object waits for it and does not see our log.

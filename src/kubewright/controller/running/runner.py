@@ -7,9 +7,11 @@ Runner._handle(item)    -> Reconciliation.reconcile(key) -> the author's functio
 """
 
 import asyncio
+import logging
 import random
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, nullcontext
+from datetime import timedelta
 from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
@@ -35,13 +37,20 @@ from kubewright.controller.permissions import Permissions
 from kubewright.controller.predicates import Cause
 from kubewright.controller.running.context import Services, WorkerThreads
 from kubewright.controller.running.dependencies import RuntimeDependencies
+from kubewright.controller.running.failures import FailureLog, expected_delay, shown_delay
 from kubewright.controller.running.reading import AnyInformerSet, CacheReader, InformerSet
 from kubewright.controller.running.reconciliation import (
     MalformedObject,
     Reconciliation,
     is_terminal,
 )
-from kubewright.controller.running.telemetry import FieldLog, Instruments, controller_log
+from kubewright.controller.running.telemetry import (
+    FieldLog,
+    Instruments,
+    Outcome,
+    controller_log,
+    recorded_writes,
+)
 from kubewright.controller.running.writer import Writer
 from kubewright.controller.watches import Report, Source, checked_keys, passes
 from kubewright.election import NotLeading
@@ -85,6 +94,7 @@ class Runner(Generic[T]):
         """Keys and their priorities until `run`, of objects that exist: a replica may stand by for weeks."""
         self._awaited_deletions: dict[str, set[ObjectKey]] = {}
         """Keys to reconcile once the object of this uid is gone, whatever filters and maps say."""
+        self._failures = FailureLog()
         self._threads = WorkerThreads(controller.name, controller.options.threads)
         cache, namespaces = dependencies.cache, dependencies.namespaces
         self._own: AnyInformerSet = InformerSet(cache, controller.kind, controller.selector, namespaces)
@@ -283,19 +293,32 @@ class Runner(Generic[T]):
         causes = tuple(self._causes.pop(item.key, ()))
         loop = asyncio.get_running_loop()
         started = loop.time()
+        verbose, writes = log.isEnabledFor(logging.DEBUG), list[str]()
         self._instruments.active_workers.inc()
         try:
-            with self._dependencies.traces.reconcile(log, causes):
+            with (
+                self._dependencies.traces.reconcile(log, causes),
+                recorded_writes(writes) if verbose else nullcontext(),
+            ):
                 result = await self._bounded(item.key, log, causes)
         except BaseException as error:
             if must_propagate(error):
                 raise
-            self._failed(item, error, log)
+            outcome = self._failed(item, error, log)
         else:
-            self._succeeded(item, result)
+            outcome = self._succeeded(item, result)
         finally:
             self._instruments.active_workers.dec()
             self._instruments.seconds.observe(loop.time() - started)
+        self._instruments.outcomes[outcome].inc()
+        if verbose:
+            fields = {
+                "outcome": outcome,
+                "duration": shown_delay(loop.time() - started),
+                "causes": [str(cause) for cause in causes] or ["requeue or resync"],
+                "writes": writes,
+            }
+            log.debug("Reconciled", extra=fields)
 
     async def _bounded(self, key: ObjectKey, log: FieldLog, causes: tuple[Cause, ...]) -> Result | None:
         timeout = self.controller.options.timeout
@@ -311,40 +334,50 @@ class Runner(Generic[T]):
             self._instruments.timeouts.inc()
             raise TimeoutError(f"the reconcile did not end within {timeout.total_seconds():g} s") from error
 
-    def _succeeded(self, item: Item[ObjectKey], result: Result | None) -> None:
+    def _succeeded(self, item: Item[ObjectKey], result: Result | None) -> Outcome:
+        """Start the key's backoff afresh and queue it as the result asks; return the outcome to count."""
         self.queue.forget(item.key)
+        self._failures.forget(item.key)
         if result is None:
-            self._instruments.outcomes["success"].inc()
-            return
-        self._instruments.outcomes["requeue_after"].inc()
+            return "success"
         priority = item.priority if result.priority is None else result.priority
         self.queue.add(item.key, priority=priority, after=_stretched(result.after.total_seconds()))
+        return "requeue_after"
 
-    def _failed(self, item: Item[ObjectKey], error: BaseException, log: FieldLog) -> None:
+    def _failed(self, item: Item[ObjectKey], error: BaseException, log: FieldLog) -> Outcome:
+        """Report a failure and queue the key for its next try, if there is one; return the outcome to count."""
         if self._ends_with_its_namespace(item.key, error):
             log.info("The object's namespace is being deleted: waiting for the object's own deletion")
-            self._succeeded(item, None)
-            return
+            return self._succeeded(item, None)
         if all(isinstance(leaf, ContestedField) for leaf in leaves(error)):
             # It was reported, once, and the writer has enqueued the key for the end of the backoff.
-            self._instruments.outcomes["requeue_after"].inc()
-            return
+            return "requeue_after"
+        expected, after = expected_delay(error)
+        if expected:
+            self._failures.retry_later(error, self._retry(item, after), log)
+            return "requeue"
         self._instruments.errors.inc()
-        self._instruments.outcomes["error"].inc()
         if not isinstance(error, Exception):
             self._instruments.panics.inc()
-        terminal = is_terminal(error)
-        if terminal:
+        delay: float | None = None
+        if is_terminal(error):
             self._instruments.terminal_errors.inc()
             self.queue.forget(item.key)
-        elif not isinstance(error, ChildVanishes):  # then the writer has enqueued the key for later
-            self.queue.add_rate_limited(item.key, priority=item.priority)
-        if isinstance(error, MalformedObject):
-            return
-        # Our own errors name the remedy; for an error of the author's code the traceback matters.
-        trace = None if isinstance(error, KubewrightError) else error
-        text = text_of(error)
-        log.error("Reconciler error: %s", text, exc_info=trace, extra={"error": text, "terminal": terminal})
+        elif isinstance(error, ChildVanishes):
+            delay = error.after  # the writer has enqueued the key
+        else:
+            delay = self._retry(item, None)
+        if not isinstance(error, MalformedObject):
+            self._failures.failed(item.key, error, delay, log)
+        return "error"
+
+    def _retry(self, item: Item[ObjectKey], after: timedelta | None) -> float:
+        """Queue a key that failed, after its backoff or the given time; return the delay in seconds."""
+        if after is None:
+            return self.queue.add_rate_limited(item.key, priority=item.priority)
+        delay = _stretched(after.total_seconds())
+        self.queue.add(item.key, priority=item.priority, after=delay)
+        return delay
 
     def _ends_with_its_namespace(self, key: ObjectKey, error: BaseException) -> bool:
         """Return True if a retry cannot help and the object's deletion is certain to lead here.

@@ -6,9 +6,10 @@ reconcileID. `Traces` makes spans if a tracer is given.
 
 import logging
 import uuid
-from collections.abc import Mapping, MutableMapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from collections.abc import Generator, Mapping, MutableMapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import Any, Literal, Protocol, get_args
 
 from kubewright.api import Kind, ObjectKey
 from kubewright.client import Client, Request
@@ -20,7 +21,11 @@ RECONCILE_SECONDS = (
     *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0),
     *(15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0),
 )
-OUTCOMES = ("success", "error", "requeue", "requeue_after")
+Outcome = Literal["success", "error", "requeue", "requeue_after"]
+"""The result of a reconcile in metrics; `requeue` is RetryLater, `requeue_after` a Result."""
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+MAX_WRITES = 20
+"""Writes of one reconcile that its line in the log names."""
 
 
 class Instruments:
@@ -33,7 +38,7 @@ class Instruments:
             "Total number of reconciliations per controller",
             ("controller", "result"),
         )
-        self.outcomes: dict[str, Counter] = {
+        self.outcomes: dict[Outcome, Counter] = {
             outcome: total.labels(controller=controller, result=outcome) for outcome in OUTCOMES
         }
         self.errors: Counter = registry.counter(
@@ -109,6 +114,8 @@ class Instruments:
 
 FIELDS = "fields"
 """The attribute of a log record that holds its structured fields; `name` itself is taken by logging."""
+RAISED = "raised"
+"""The attribute of a log record that holds the exception that it is about, also where no traceback is to be shown."""
 
 
 class FieldLog(logging.LoggerAdapter[logging.Logger]):
@@ -126,7 +133,9 @@ class FieldLog(logging.LoggerAdapter[logging.Logger]):
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
         """Put the fields of the adapter and of the call into the record."""
         given: Mapping[str, Any] = kwargs.get("extra") or {}
-        kwargs["extra"] = {FIELDS: {**self.fields, **given}}
+        fields: dict[str, Any] = {**self.fields, **given}
+        raised = fields.pop(RAISED, None)
+        kwargs["extra"] = {FIELDS: fields, RAISED: raised}
         return msg, kwargs
 
 
@@ -173,6 +182,17 @@ class Tracer(Protocol):
 
 
 _NO_SPAN: AbstractContextManager[Any] = nullcontext()
+_writes: ContextVar[list[str] | None] = ContextVar("writes", default=None)
+
+
+@contextmanager
+def recorded_writes(writes: list[str]) -> Generator[None]:
+    """Add to a list the writes that the block, and the tasks that it starts, send to the API server."""
+    token = _writes.set(writes)
+    try:
+        yield
+    finally:
+        _writes.reset(token)
 
 
 class Traces:
@@ -191,12 +211,15 @@ class Traces:
         return tracer.start_as_current_span("reconcile", attributes=shown)
 
     def of_writes(self, client: Client) -> Client:
-        """Return the client with a span, named after its verb, around each of its writes."""
+        """Return the client with its writes recorded, and with a span, named after its verb, around each of them."""
         tracer = self._tracer
-        if tracer is None:
-            return client
 
         def span(request: Request) -> AbstractContextManager[Any]:
+            writes = _writes.get()
+            if writes is not None and len(writes) < MAX_WRITES:
+                writes.append(f"{request.verb} {request.resource}/{request.name}")
+            if tracer is None:
+                return _NO_SPAN
             about = {"resource": request.resource, "namespace": request.namespace, "name": request.name}
             return tracer.start_as_current_span(request.verb, attributes=about)
 

@@ -1,5 +1,6 @@
-import io
+import json
 import logging
+import re
 import sys
 from pathlib import Path
 
@@ -7,8 +8,8 @@ import pytest
 
 from kubewright.api import Meta, decode
 from kubewright.cli.app import main
-from kubewright.cli.crashes import crash_report, place_of, stack_trace
-from kubewright.cli.logs import TextLines
+from kubewright.cli.logs import JsonLines, TextLines
+from kubewright.tracebacks import crash_report, folded_traceback, place_of, stack_trace
 
 LIFESPAN = '''
 from contextlib import asynccontextmanager
@@ -46,21 +47,18 @@ def failure() -> Exception:
 
 def test_the_authors_line_comes_first_and_our_frames_not_at_all() -> None:
     error = failure()
-    told = crash_report(error).splitlines()
+    shown = crash_report(error).splitlines()
     line = failure.__code__.co_firstlineno + 2
-    assert told[0].startswith(f"{__file__}:{line}: DecodeError: ")
+    assert shown[0].startswith(f"{__file__}:{line}: DecodeError: ")
     assert place_of(error) == f"{__file__}:{line}"
-    assert not any("kubewright/api" in text for text in told)
+    assert not any("kubewright/api" in text for text in shown)
 
 
-def test_a_failure_of_ours_alone_is_told_whole() -> None:
+def test_a_failure_without_frames_is_reported_whole() -> None:
     assert crash_report(ValueError("x")) == "ValueError: x"
 
 
-def test_a_logged_failure_shows_the_authors_line_first() -> None:
-    out = io.StringIO()
-    handler = logging.StreamHandler(out)
-    handler.setFormatter(TextLines(colour=False))
+def test_a_logged_traceback_shows_the_authors_frames_and_counts_the_others() -> None:
     error = failure()
     record = logging.LogRecord(
         "kubewright",
@@ -71,13 +69,53 @@ def test_a_logged_failure_shows_the_authors_line_first() -> None:
         (),
         (type(error), error, error.__traceback__),
     )
-    handler.handle(record)
-    first, second, *_ = out.getvalue().splitlines()
-    assert first.endswith("Reconciler error")
-    assert second.startswith(f"    {__file__}:")
+    line = failure.__code__.co_firstlineno + 2
+    lines = TextLines(colour=False).format(record).splitlines()
+    assert lines[0].endswith("Reconciler error")
+    assert f'      File "{__file__}", line {line}, in failure' in lines
+    assert any(re.fullmatch(r"      \.\.\. \d+ frames? in kubewright", text) for text in lines)
+    assert not any("kubewright/api" in text for text in lines)
+    whole = TextLines(colour=False, whole=True).format(record)
+    assert "kubewright/api" in whole
 
 
-def test_an_operator_that_crashes_is_told_by_its_own_line(
+def test_folded_tracebacks_fold_causes_groups_and_the_standard_library() -> None:
+    def wrong(text: str) -> None:
+        try:
+            json.loads(text)
+        except ValueError as error:
+            raise ExceptionGroup("several", [failure()]) from error
+
+    with pytest.raises(ExceptionGroup) as raised:
+        wrong("{")
+    shown = folded_traceback(raised.value)
+    assert "... 3 frames in the standard library" in shown
+    assert " in kubewright" in shown
+    assert "in wrong" in shown
+    assert "in failure" in shown
+    assert "json/decoder.py" not in shown
+
+
+def test_a_traceback_without_frames_of_the_author_is_whole() -> None:
+    with pytest.raises(ValueError, match="Expecting") as raised:
+        json.loads("{")
+    error = raised.value
+    assert error.__traceback__ is not None
+    error.__traceback__ = error.__traceback__.tb_next
+    assert "json/decoder.py" in folded_traceback(error)
+
+
+def test_json_keeps_the_whole_traceback_of_a_repeated_failure() -> None:
+    error = failure()
+    record = logging.LogRecord("kubewright", logging.ERROR, "x.py", 1, "Reconciler error", (), None)
+    record.fields = {"error": "DecodeError: no"}
+    record.raised = error
+    line = json.loads(JsonLines().format(record))
+    assert line["error"] == "DecodeError: no"
+    assert "kubewright/api" in line["stacktrace"]
+
+
+def test_an_operator_that_crashes_names_the_authors_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "fragile_operator.py"

@@ -1,0 +1,122 @@
+"""Failed reconciles: which are expected, and what the log says of each.
+
+An unexpected error is logged with its traceback the first time; while the object goes on to fail in the same place, each
+repeat is one line with a count. `RetryLater` is one line each time. A success starts afresh.
+"""
+
+import logging
+import traceback
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from kubewright.api import KubewrightError, ObjectKey, leaves
+from kubewright.controller.errors import RetryLater
+from kubewright.controller.running.telemetry import RAISED, FieldLog
+from kubewright.guards import text_of
+from kubewright.tracebacks import place_of
+
+MAX_SHOWN = 3
+"""Errors of one group that the line of a failure names."""
+
+
+class _Failing(msgspec.Struct):
+    """An object that has failed since its last success."""
+
+    count: int = 0
+    traced: set[int] = msgspec.field(default_factory=set[int])
+    """Hashes of the errors whose tracebacks were logged."""
+
+
+class FailureLog:
+    """Log the failed reconciles of one controller."""
+
+    def __init__(self) -> None:
+        self._failing: dict[ObjectKey, _Failing] = {}
+
+    def forget(self, key: ObjectKey) -> None:
+        """Start afresh: the object was reconciled."""
+        self._failing.pop(key, None)
+
+    def retry_later(self, error: BaseException, delay: float, log: FieldLog) -> None:
+        """Log an expected failure."""
+        reason = summary_of(error)
+        log.warning("Retrying in %s: %s", shown_delay(delay), reason, extra={"error": reason})
+
+    def failed(self, key: ObjectKey, error: BaseException, delay: float | None, log: FieldLog) -> None:
+        """Log an unexpected failure; a `delay` of None means that it is not retried."""
+        failing = self._failing.setdefault(key, _Failing())
+        failing.count += 1
+        # Our own errors name the remedy; for an error of the author's code the traceback matters.
+        raised = None if all(isinstance(leaf, KubewrightError) for leaf in leaves(error)) else error
+        identity = _identity(error)
+        repeated = identity in failing.traced
+        failing.traced.add(identity)
+        text = summary_of(error)
+        fields: dict[str, Any] = {"error": text}
+        if place := _place_of(error):
+            fields["at"] = place
+        if raised is not None:
+            fields[RAISED] = raised
+        trace = None if repeated and not log.isEnabledFor(logging.DEBUG) else raised
+        if delay is None:
+            self.forget(key)  # the next change of the object is a new start
+            fields["terminal"] = True
+            log.error("Reconciler error, not retried: %s", text, exc_info=trace, extra=fields)
+        elif failing.count == 1:
+            log.error(
+                "Reconciler error, next try in %s: %s", shown_delay(delay), text, exc_info=trace, extra=fields
+            )
+        else:
+            log.error(
+                "Reconciler error, failed %d times, next try in %s: %s",
+                failing.count,
+                shown_delay(delay),
+                text,
+                exc_info=trace,
+                extra=fields,
+            )
+
+
+def expected_delay(error: BaseException) -> tuple[bool, timedelta | None]:
+    """Return whether all of an error is RetryLater, and the soonest time that it names; None for the backoff."""
+    expected = [leaf for leaf in leaves(error) if isinstance(leaf, RetryLater)]
+    if len(expected) != len(list(leaves(error))):
+        return False, None
+    delays = [leaf.after for leaf in expected if leaf.after is not None]
+    return True, min(delays) if len(delays) == len(expected) else None
+
+
+def summary_of(error: BaseException) -> str:
+    """Return an error as one line; of a group its members, since its own text names none."""
+    texts = list(dict.fromkeys(map(_summary_of_one, leaves(error))))
+    more = f"; and {len(texts) - MAX_SHOWN} more" if len(texts) > MAX_SHOWN else ""
+    return "; ".join(texts[:MAX_SHOWN]) + more
+
+
+def _summary_of_one(error: BaseException) -> str:
+    text, name = text_of(error), type(error).__name__
+    return text if isinstance(error, KubewrightError) or text == name else f"{name}: {text}"
+
+
+def shown_delay(seconds: float) -> str:
+    """Return a delay in the unit that people would use."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def _place_of(error: BaseException) -> str:
+    return next((place for leaf in leaves(error) if (place := place_of(leaf))), "")
+
+
+def _identity(error: BaseException) -> int:
+    """Return the same number for errors of the same classes from the same lines, whatever their texts say."""
+    lines = [
+        (type(leaf), *((frame.f_code, line) for frame, line in traceback.walk_tb(leaf.__traceback__)))
+        for leaf in leaves(error)
+    ]
+    return hash(tuple(lines))
