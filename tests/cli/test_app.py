@@ -147,3 +147,11 @@ def test_nothing_completes_a_command_that_is_none(monkeypatch: pytest.MonkeyPatc
     program = [sys.executable, "-c", "from kubewright.cli import main; main()"]
     done = subprocess.run(program, check=True, capture_output=True, text=True)
     assert done.stderr == ""
+
+
+def test_the_package_runs_as_a_module_as_debuggers_start_it() -> None:
+    """`.vscode/launch.json` of new projects names the module, because scripts differ between operating systems."""
+    command = [sys.executable, "-m", "kubewright", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("kubewright ")

@@ -241,6 +241,11 @@ def test_a_page_is_complete_when_read_as_a_file(path: Path) -> None:
     assert not re.search(r"^::: ", text, re.MULTILINE), f"{path} is filled in by a plugin"
 
 
+def test_the_page_on_debugging_shows_the_launch_json_of_new_projects() -> None:
+    shown = [it.text for it in blocks(ROOT / "docs/how-to/debugging.md") if it.title == ".vscode/launch.json"]
+    assert shown == [(ROOT / "tests/golden/shop/.vscode/launch.json").read_text()]
+
+
 def test_the_landing_page_shows_the_operator_of_the_readme() -> None:
     readme, index = (next(blocks(ROOT / page)).text for page in ("README.md", "docs/index.md"))
     assert index == readme

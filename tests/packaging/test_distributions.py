@@ -69,6 +69,7 @@ def test_the_sdist_has_all_to_build_and_test_from(distributions: Path) -> None:
         "src/kubewright/scaffold/templates/kind.py.txt",
         "tests/golden/shop/shop/cart.py",
         "tests/golden/shop/.github/workflows/ci.yml",
+        "tests/golden/shop/.vscode/launch.json",
     } <= names
 
 

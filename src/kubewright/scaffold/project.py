@@ -9,10 +9,12 @@ LOCK = "requirements.lock"
 _FILES = {
     "pyproject.toml": "pyproject.toml",
     "README.md": "README.md",
+    "AGENTS.md": "AGENTS.md",
     "Dockerfile": "Dockerfile",
     ".dockerignore": "dockerignore",
     ".gitignore": "gitignore",
     ".github/workflows/ci.yml": "ci.yml",
+    ".vscode/launch.json": "launch.json",
     "tests/test_samples.py": "test_samples.py",
 }
 _RECORD = re.compile(r'(?ms)(^\[tool\.kubewright\]$.*?^version\s*=\s*")[^"]*(")')

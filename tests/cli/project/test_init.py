@@ -78,7 +78,7 @@ def test_a_second_run_adds_what_is_missing_and_keeps_what_was_changed(
     capsys.readouterr()
     assert exit_code("init", "toyshop") == 0
     assert (shop / "Dockerfile").read_text() == "FROM mine\n"
-    assert capsys.readouterr().out == "created README.md\nkept 8 existing files\n"
+    assert capsys.readouterr().out == "created README.md\nkept 10 existing files\n"
 
 
 def test_a_project_of_an_older_version_is_told_what_changed(

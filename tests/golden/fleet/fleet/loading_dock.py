@@ -14,7 +14,7 @@ class LoadingDockSpec(kw.Model):
 class LoadingDockStatus(kw.Model):
     """The observed state."""
 
-    conditions: Annotated[list[kw.Condition], kw.Field(list_type="map", list_keys=["type"])] = []
+    conditions: list[kw.Condition] = []
 
 
 class LoadingDock(

@@ -15,7 +15,7 @@ class CartSpec(kw.Model):
 class CartStatus(kw.Model):
     """The observed state."""
 
-    conditions: Annotated[list[kw.Condition], kw.Field(list_type="map", list_keys=["type"])] = []
+    conditions: list[kw.Condition] = []
 
 
 class Cart(
