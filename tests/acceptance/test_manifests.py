@@ -55,7 +55,7 @@ async def test_a_rehearsed_deployment_shows_everything_and_changes_nothing(
 ) -> None:
     target = str(sample.target)
     said = await kubewright(
-        "deploy", target, "--image", IMAGE, "--dry-run", f"--kubeconfig={cluster.kubeconfig}"
+        "deploy", target, "--image", IMAGE, "--dry-run=server", f"--kubeconfig={cluster.kubeconfig}"
     )
     assert f"+        image: {IMAGE}" in said
     assert "+++ planned/deployment.apps/" in said

@@ -153,7 +153,7 @@ async def test_a_cluster_that_answers_forbidden(
 async def test_a_rehearsal_names_the_missing_rule_of_every_object(
     shell: str, nobody: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["deploy", shell, "--image", "x", "--dry-run", "--kubeconfig", nobody]
+    command = ["deploy", shell, "--image", "x", "--dry-run=server", "--kubeconfig", nobody]
     with pytest.raises(SystemExit) as ended:
         await asyncio.to_thread(main, command)
     assert ended.value.code == 1

@@ -61,20 +61,35 @@ class DryRunCommand(click.Command):
     """A command with --dry-run; as in kubectl its value is optional and follows an equals sign."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; --dry-run alone stands for --dry-run=server."""
-        return super().parse_args(ctx, [f"{word}=server" if word == "--dry-run" else word for word in args])
+        """Parse the arguments; --dry-run alone means --dry-run=client."""
+        end = args.index("--") if "--" in args else len(args)
+        options = ["--dry-run=client" if word == "--dry-run" else word for word in args[:end]]
+        return super().parse_args(ctx, options + args[end:])
 
 
-def dry_run_option(function: F) -> F:
-    """Take whether to change nothing, for a DryRunCommand."""
+class _DryRunOption(click.Option):
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the name and the text for --help; click knows no option whose value is optional."""
+        record = super().get_help_record(ctx)
+        return record and ("--dry-run[=client|server]", record[1])
+
+
+def dry_run_option(client: str, server: str) -> Callable[[F], F]:
+    """Take whether to change nothing, for a DryRunCommand; the texts describe what client and server do."""
     return click.option(
         "--dry-run",
+        cls=_DryRunOption,
         type=click.Choice(["none", "client", "server"]),
-        metavar="[client|server]",
         default="none",
-        help="server (the default for --dry-run without a value): send dry-run requests and print the differences. "
-        "client: only print the objects that would be sent.",
-    )(function)
+        help=f"Change nothing. client (the default for --dry-run without a value): {client}. server: {server}.",
+    )
+
+
+apply_dry_run_option = dry_run_option(
+    "print the objects that would be sent, without sending them",
+    "send them as dry-run requests and print the differences",
+)
+"""For commands that apply objects."""
 
 
 def timeout_option(default: float, until: str) -> Callable[[F], F]:

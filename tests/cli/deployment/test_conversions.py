@@ -180,7 +180,7 @@ async def test_a_rehearsal_says_so_and_changes_nothing(
     cluster: Cluster, name: str, target: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
-    assert await command(cluster, "deploy", target, *IMAGE, "--dry-run") == 0
+    assert await command(cluster, "deploy", target, *IMAGE, "--dry-run=server") == 0
     told = capsys.readouterr()
     assert (
         f"note: the conversion webhook of songs.{name}.example.com, registered by `kubewright run`, would be replaced"

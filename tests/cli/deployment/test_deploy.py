@@ -90,7 +90,7 @@ async def test_an_operator_is_rehearsed_deployed_and_taken_away(
     cluster: Cluster, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = operator(tmp_path, name)
-    assert await command(cluster, "deploy", target, *IMAGE, "--dry-run") == 0
+    assert await command(cluster, "deploy", target, *IMAGE, "--dry-run=server") == 0
     shown = capsys.readouterr().out
     assert f"+  name: {name}-controller-manager" in shown
     assert "\x1b" not in shown
@@ -102,11 +102,11 @@ async def test_an_operator_is_rehearsed_deployed_and_taken_away(
     running = await cluster.client.get(apps_v1.Deployment, f"{name}-controller-manager", f"{name}-system")
     assert running.spec.template.spec.containers[0].image == IMAGE[1]
 
-    assert await command(cluster, "deploy", target, *IMAGE, "--dry-run") == 0
+    assert await command(cluster, "deploy", target, *IMAGE, "--dry-run=server") == 0
     assert capsys.readouterr().out == "nothing would change\n"
 
     limited = (*IMAGE, "-n", cluster.namespace)
-    assert await command(cluster, "deploy", target, *limited, "--dry-run") == 0
+    assert await command(cluster, "deploy", target, *limited, "--dry-run=server") == 0
     assert f"--- live/clusterrole.rbac.authorization.k8s.io/{name}-manager-role" in capsys.readouterr().out
     assert await command(cluster, "deploy", target, *limited) == 0
     role = f"clusterrole.rbac.authorization.k8s.io/{name}-manager-role"
@@ -161,7 +161,7 @@ async def test_a_deployment_that_was_interrupted_is_completed_by_the_next(
     held = core_v1.ConfigMap(Meta("held", namespace=f"{name}-system", finalizers=["example.com/hold"]))
     held = await cluster.client.create(held)
     await cluster.client.delete(core_v1.Namespace, f"{name}-system")
-    assert await command(cluster, "deploy", target, *IMAGE, "--dry-run") == 0
+    assert await command(cluster, "deploy", target, *IMAGE, "--dry-run=server") == 0
     assert "was not checked: its namespace is on its way out" in capsys.readouterr().err
     async with asyncio.TaskGroup() as group:
         deployed = group.create_task(command(cluster, "deploy", target, *IMAGE))
@@ -224,7 +224,7 @@ async def test_crds_in_use_are_neither_broken_nor_removed_unless_told(
     assert await command(cluster, "deploy", narrow, *IMAGE) == 1
     assert "would break" in capsys.readouterr().err
 
-    assert await command(cluster, "install", narrow, "--dry-run") == 0
+    assert await command(cluster, "install", narrow, "--dry-run=server") == 0
     assert "maximum: 7" in capsys.readouterr().out
     assert await command(cluster, "install", narrow, "--force") == 0
 

@@ -1,4 +1,4 @@
-"""The diff of one object, as `apply --dry-run`, `deploy --dry-run` and `plan` show it."""
+"""The diff of one object, as `apply --dry-run=server`, `deploy --dry-run=server` and `plan` show it."""
 
 from typing import Any
 

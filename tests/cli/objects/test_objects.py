@@ -87,7 +87,7 @@ async def test_a_dry_run_shows_that_a_secret_would_change_and_hides_its_values(
     assert await command(cluster, "apply", "-f", str(path)) == 0
     path.write_text(secret % "letme1n")
     capsys.readouterr()
-    assert await command(cluster, "apply", "-f", str(path), "--dry-run") == 0
+    assert await command(cluster, "apply", "-f", str(path), "--dry-run=server") == 0
     shown = capsys.readouterr().out
     assert "-  password: '*** (before)'" in shown
     assert "+  password: '*** (after)'" in shown
@@ -96,7 +96,7 @@ async def test_a_dry_run_shows_that_a_secret_would_change_and_hides_its_values(
         assert value not in shown
     assert await command(cluster, "apply", "-f", str(path)) == 0
     capsys.readouterr()
-    assert await command(cluster, "apply", "-f", str(path), "--dry-run") == 0
+    assert await command(cluster, "apply", "-f", str(path), "--dry-run=server") == 0
     assert capsys.readouterr().out.endswith("nothing would change\n")
 
 
@@ -106,10 +106,10 @@ async def test_several_objects_are_found_by_name_and_by_label(
     path = tmp_path / "notes.yaml"
     second = CONFIG_MAP.replace("{name: notes}", "{name: more, labels: {colour: red}}")
     path.write_text(f"{CONFIG_MAP}---{second}")
-    assert await command(cluster, "apply", "-f", str(path), "--dry-run") == 0
+    assert await command(cluster, "apply", "-f", str(path), "--dry-run=server") == 0
     assert "+  name: more" in capsys.readouterr().out
     assert await command(cluster, "apply", "-f", str(path)) == 0
-    assert await command(cluster, "apply", "-f", str(path), "--dry-run") == 0
+    assert await command(cluster, "apply", "-f", str(path), "--dry-run=server") == 0
     assert capsys.readouterr().out.endswith("nothing would change\n")
     assert await command(cluster, "get", "cm", "-l", "colour=red", "-o", "name") == 0
     assert capsys.readouterr().out == "configmap/more\n"
@@ -133,7 +133,10 @@ async def test_a_refused_object_keeps_no_other_from_its_place(
     unknown = CONFIG_MAP.replace("kind: ConfigMap", "kind: Nothing")
     wrong = CONFIG_MAP.replace("{name: notes}", "{name: Bad_Name}")
     path.write_text(f"{unknown}---{wrong}---{CONFIG_MAP}")
-    for arguments, done in ((["--dry-run"], "+  name: notes"), ([], "configmap/notes serverside-applied")):
+    for arguments, done in (
+        (["--dry-run=server"], "+  name: notes"),
+        ([], "configmap/notes serverside-applied"),
+    ):
         assert await command(cluster, "apply", "-f", str(path), *arguments) == 1
         said = capsys.readouterr()
         assert done in said.out
@@ -188,22 +191,63 @@ async def test_a_category_stands_for_its_kinds(cluster: Cluster, capsys: pytest.
     assert capsys.readouterr().out == "pod/web deleted\nservice/web deleted\n"
 
 
-async def test_a_client_dry_run_names_the_objects_and_asks_no_server(
+@pytest.mark.parametrize("option", ["--dry-run", "--dry-run=client"])
+async def test_a_client_dry_run_prints_the_objects_and_sends_no_request(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "notes.yaml"
+    path.write_text(CONFIG_MAP)
+    arguments = ["apply", "-f", str(path), option, "--kubeconfig", str(tmp_path / "none")]
+    assert await asyncio.to_thread(exit_code, *arguments) == 0
+    assert capsys.readouterr().out == "configmap/notes serverside-applied (dry run)\n"
+
+
+async def test_a_server_dry_run_needs_a_server_and_other_values_are_usage_errors(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "notes.yaml"
     path.write_text(CONFIG_MAP)
+    arguments = ["apply", "-f", str(path), "--kubeconfig", str(tmp_path / "none")]
+    assert await asyncio.to_thread(exit_code, *arguments, "--dry-run=server") == 1
+    assert await asyncio.to_thread(exit_code, *arguments, "--dry-run=maybe") == 2
+    assert await asyncio.to_thread(exit_code, *arguments, "--dry-run", "server") == 2
+    assert "'server'" in capsys.readouterr().err
 
-    def run(*arguments: str) -> int:
-        with pytest.raises(SystemExit) as ended:
-            main(["apply", "-f", str(path), *arguments, "--kubeconfig", str(tmp_path / "none")])
-        return int(ended.value.code or 0)
 
-    assert await asyncio.to_thread(run, "--dry-run=client") == 0
-    assert capsys.readouterr().out == "configmap/notes serverside-applied (client dry run)\n"
-    assert await asyncio.to_thread(run, "--dry-run=server") == 1
-    assert await asyncio.to_thread(run, "--dry-run") == 1
-    assert await asyncio.to_thread(run, "--dry-run=maybe") == 2
+def exit_code(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    return int(ended.value.code or 0)
+
+
+@pytest.mark.parametrize(
+    ("option", "printed"),
+    [
+        ("--dry-run", "configmap/notes deleted (dry run)\n"),
+        ("--dry-run=client", "configmap/notes deleted (dry run)\n"),
+        ("--dry-run=server", "configmap/notes deleted (server dry run)\n"),
+    ],
+)
+async def test_a_dry_run_of_delete_deletes_nothing(
+    option: str, printed: str, cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await cluster.create(core_v1.ConfigMap(Meta("notes"), data={"a": "b"}))
+    assert await command(cluster, "delete", "cm", "notes", option) == 0
+    assert capsys.readouterr().out == printed
+    assert (await cluster.get(core_v1.ConfigMap, "notes")).data == {"a": "b"}
+
+
+async def test_a_dry_run_of_delete_reports_a_missing_object_only_on_the_server(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "notes.yaml"
+    path.write_text(CONFIG_MAP)
+    assert await command(cluster, "delete", "-f", str(path), "--dry-run=client") == 0
+    assert capsys.readouterr().out == "configmap/notes deleted (dry run)\n"
+    assert await command(cluster, "delete", "-f", str(path), "--dry-run=server") == 1
+    assert 'configmaps "notes" not found' in capsys.readouterr().err
+    assert await command(cluster, "delete", "-f", str(path), "--dry-run=server", "--ignore-not-found") == 0
+    assert capsys.readouterr().out == ""
 
 
 async def test_a_watch_shows_each_change_until_it_is_interrupted(cluster: Cluster) -> None:
@@ -269,14 +313,14 @@ async def test_a_rehearsal_holds_an_object_against_the_definition_beside_it(
     group = f"{cluster.namespace}.example.com"
     path = tmp_path / "lamps.yaml"
     await asyncio.to_thread(path.write_text, LAMPS.replace("GROUP", group))
-    assert await command(cluster, "apply", "-f", str(path), "--dry-run") == 0
+    assert await command(cluster, "apply", "-f", str(path), "--dry-run=server") == 0
     said = capsys.readouterr()
     assert "+  watts: 5" in said.out
     assert said.err == f"note: lamp.{group}/desk was checked against the CRD beside it alone\n"
 
     wrong = LAMPS.replace("GROUP", group).replace("watts: 5", "watts: 0, colour: red")
     await asyncio.to_thread(path.write_text, wrong)
-    assert await command(cluster, "apply", "-f", str(path), "--dry-run") == 1
+    assert await command(cluster, "apply", "-f", str(path), "--dry-run=server") == 1
     assert capsys.readouterr().err == (
         f'Error: lamp.{group}/desk is invalid: unknown field "spec.colour"; '
         "spec.watts: Invalid value: 0: spec.watts in body should be greater than or equal to 1\n"
@@ -290,5 +334,5 @@ async def test_a_rehearsal_leaves_a_definition_that_is_none_to_the_server(
     path = tmp_path / "lamps.yaml"
     broken = LAMPS.replace("GROUP", "x.example.com").replace("  - name: v1", "  - names: v1")
     await asyncio.to_thread(path.write_text, broken)
-    assert await command(cluster, "apply", "-f", str(path), "--dry-run") == 1
+    assert await command(cluster, "apply", "-f", str(path), "--dry-run=server") == 1
     assert capsys.readouterr().err.startswith("Error: ")

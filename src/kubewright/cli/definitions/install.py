@@ -7,7 +7,7 @@ import click
 from kubewright.cli.definitions.installation import FIELD_MANAGER, install, with_live_conversions
 from kubewright.cli.documents import differences, show_client_dry_run, show_comparison
 from kubewright.cli.loops import run_program
-from kubewright.cli.options import DryRunCommand, cluster_options, dry_run_option, target_argument
+from kubewright.cli.options import DryRunCommand, apply_dry_run_option, cluster_options, target_argument
 from kubewright.cli.progress import Progress
 from kubewright.cli.target import load_operator
 from kubewright.client import Client, load_config
@@ -17,7 +17,7 @@ from kubewright.generate import Names, crds
 @click.command(cls=DryRunCommand)
 @target_argument
 @click.option("--force", is_flag=True, help="Install CRDs even if the change breaks stored objects.")
-@dry_run_option
+@apply_dry_run_option
 @cluster_options
 def command(target: str, force: bool, dry_run: str, kubeconfig: Path | None, context: str) -> int:
     """Install the CRDs of TARGET in the cluster and wait until they are served.

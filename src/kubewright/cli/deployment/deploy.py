@@ -25,8 +25,8 @@ from kubewright.cli.documents import (
 from kubewright.cli.loops import run_program
 from kubewright.cli.options import (
     DryRunCommand,
+    apply_dry_run_option,
     cluster_options,
-    dry_run_option,
     target_argument,
     timeout_option,
 )
@@ -55,7 +55,7 @@ from kubewright.generate import PARTS, USUAL_PARTS, Names, Settings, manifests
     multiple=True,
     help="Deploy this optional part too; repeatable.",
 )
-@dry_run_option
+@apply_dry_run_option
 @click.option("--force", is_flag=True, help="Update CRDs even if the change breaks stored objects.")
 @timeout_option(AVAILABLE_WITHIN, "the Deployment is available")
 @cluster_options

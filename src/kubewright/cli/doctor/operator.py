@@ -102,7 +102,7 @@ async def _definition(client: Client, definition: JsonObject, target: str) -> Fi
         return failed(check, f"is not served: {detail}", "fix the reported condition")
     if breaking := [change for change in compare(live, definition) if change.affected == "stored objects"]:
         detail = f"differs from the code and breaks stored objects: {breaking[0]}"
-        return failed(check, detail, f"see all changes with `{install} --dry-run`")
+        return failed(check, detail, f"see all changes with `{install} --dry-run=server`")
     try:
         (definition,) = await with_live_conversions(client, [definition])
         planned = await client.apply(

@@ -128,9 +128,9 @@ def show_comparison(found: Comparison) -> int:
 
 
 def show_client_dry_run(documents: Iterable[JsonObject]) -> int:
-    """Print the objects that would be sent, which no server was asked about; return the exit code."""
+    """Print the objects that would be sent; return the exit code."""
     for document in documents:
-        click.echo(f"{called(document)} serverside-applied (client dry run)")
+        click.echo(f"{called(document)} serverside-applied (dry run)")
     return 0
 
 

@@ -17,7 +17,7 @@ from kubewright.cli.documents import (
 )
 from kubewright.cli.loops import run_program
 from kubewright.cli.objects.refusals import Refusals
-from kubewright.cli.options import DryRunCommand, cluster_options, dry_run_option
+from kubewright.cli.options import DryRunCommand, apply_dry_run_option, cluster_options
 from kubewright.cli.progress import Progress
 from kubewright.client import Client, load_config
 
@@ -44,7 +44,7 @@ FIELD_MANAGER = "kubewright-cli"
 @click.option(
     "--force-conflicts", is_flag=True, help="Take ownership of fields that other field managers own."
 )
-@dry_run_option
+@apply_dry_run_option
 @cluster_options
 def command(
     files: tuple[Path, ...],
@@ -57,7 +57,8 @@ def command(
     """Apply manifests with server-side apply.
 
     The files may contain CRDs together with objects of their kinds. If the server rejects an object, the error is
-    printed, the other objects are still applied, and the command exits with 1. With --dry-run, an object whose CRD is only in the files is validated against that CRD.
+    printed, the other objects are still applied, and the command exits with 1. With --dry-run=server, an object whose
+    CRD is only in the files is validated against that CRD.
     """
     documents = read_documents(files)
     if dry_run == "client":

@@ -9,7 +9,7 @@ from kubewright.api import GroupVersionKind, Kind, KubewrightError, NotFound
 from kubewright.cli.documents import find_resource, read_documents, requested_objects
 from kubewright.cli.loops import run_program
 from kubewright.cli.objects.refusals import Refusals
-from kubewright.cli.options import cluster_options
+from kubewright.cli.options import DryRunCommand, cluster_options, dry_run_option
 from kubewright.cli.progress import Progress
 from kubewright.client import Client, load_config
 
@@ -22,7 +22,7 @@ class StillThere(KubewrightError):
     """An object was not deleted in time."""
 
 
-@click.command()
+@click.command(cls=DryRunCommand)
 @click.argument("words", metavar="[KIND NAME... | KIND/NAME...]", nargs=-1)
 @click.option(
     "-f",
@@ -37,6 +37,9 @@ class StillThere(KubewrightError):
 @click.option(
     "--wait/--no-wait", "waiting", default=True, show_default=True, help="Wait until the objects are deleted."
 )
+@dry_run_option(
+    "print the objects that would be deleted, without sending the requests", "send them as dry-run requests"
+)
 @cluster_options
 def command(
     words: tuple[str, ...],
@@ -44,6 +47,7 @@ def command(
     namespace: str,
     ignore_not_found: bool,
     waiting: bool,
+    dry_run: str,
     kubeconfig: Path | None,
     context: str,
 ) -> int:
@@ -74,7 +78,10 @@ def command(
                     doomed.append((kind, document["metadata"]["name"], where))
             for one in doomed:
                 with refusals.reported(StillThere):
-                    await _delete(client, one, ignore_not_found=ignore_not_found, waiting=waiting)
+                    if dry_run == "none":
+                        await _delete(client, one, ignore_not_found=ignore_not_found, waiting=waiting)
+                    else:
+                        await _dry_run(client, one, dry_run, ignore_not_found=ignore_not_found)
         return refusals.exit_code
 
     return run_program(work)
@@ -89,10 +96,29 @@ async def _delete(client: Client, doomed: Doomed, *, ignore_not_found: bool, wai
         if not ignore_not_found:
             raise
         return
-    called = f"{kind.singular}{f'.{kind.group}' if kind.group else ''}/{name}"
+    called = _called(doomed)
     if waiting:
         await _wait_gone(client, doomed, uid, called)
     click.echo(f"{called} deleted")
+
+
+async def _dry_run(client: Client, doomed: Doomed, strategy: str, *, ignore_not_found: bool) -> None:
+    kind, name, namespace = doomed
+    if strategy == "client":
+        click.echo(f"{_called(doomed)} deleted (dry run)")
+        return
+    try:
+        await client.delete(kind, name, namespace, propagation="Background", dry_run=True)
+    except NotFound:
+        if not ignore_not_found:
+            raise
+        return
+    click.echo(f"{_called(doomed)} deleted (server dry run)")
+
+
+def _called(doomed: Doomed) -> str:
+    kind, name, _ = doomed
+    return f"{kind.singular}{f'.{kind.group}' if kind.group else ''}/{name}"
 
 
 async def _wait_gone(client: Client, doomed: Doomed, uid: str, called: str) -> None:
