@@ -3,9 +3,11 @@
 import re
 from collections.abc import Mapping, Sequence
 from typing import (
+    TYPE_CHECKING,
     Any,
     ClassVar,
     Generic,
+    Self,
     TypeVar,
     cast,
     dataclass_transform,
@@ -238,6 +240,10 @@ class Object(Model, metaclass=ObjectType, kw_only=False):
     ) -> None:
         """Name the class keywords for type checkers; the metaclass has read them."""
         super().__init_subclass__()
+
+    if TYPE_CHECKING:
+        # msgspec implements it and does not declare it. Protocols use it to find the class of an object.
+        def __copy__(self) -> Self: ...
 
     @property
     def key(self) -> ObjectKey:

@@ -4,7 +4,7 @@ import builtins
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from kubewright.api import Index, JsonObject, Kind, Model, Object
 from kubewright.controller.predicates import Cause
@@ -18,9 +18,24 @@ R = TypeVar("R")
 T = TypeVar("T", bound=Object)
 W = TypeVar("W", bound=Object | dict[str, Any])
 S = TypeVar("S")
+T_co = TypeVar("T_co", covariant=True)
 
 PatchType = Literal["json", "merge", "strategic"]
 Propagation = Literal["", "Background", "Foreground", "Orphan"]
+
+
+class WithStatus(Protocol[T_co, S]):
+    """An object of class `T_co` whose `status` is exactly of type `S`.
+
+    The attribute can be assigned, which makes `S` invariant: a type checker takes it from the object and rejects the
+    status of another kind, where a read-only one would let it choose a common base class.
+    """
+
+    status: S
+
+    def __copy__(self) -> T_co:
+        """Return a copy, of the class of the object."""
+        ...
 
 
 class Reader(ABC):
@@ -164,13 +179,20 @@ class Context(Reader):
     ) -> W:
         """Send a patch without changes of our own: no comparison, no owner reference, no retry."""
 
+    @overload
+    async def patch_status(self, target: WithStatus[R, S], status: S | JsonObject | None = None) -> R: ...
+    @overload
+    async def patch_status(
+        self, target: JsonObject, status: Model | JsonObject | None = None
+    ) -> JsonObject: ...
     @abstractmethod
-    async def patch_status(self, target: W, status: Model | JsonObject | None = None) -> W:
+    async def patch_status(self, target: Any, status: Any = None) -> Any:
         """Apply the status, if it differs, and return the live object; an object that is gone is no error.
 
-        Without `status` that of the target is sent. Only fields of this controller are changed. A condition keeps its
-        lastTransitionTime while its status stays the same. One without an observedGeneration gets the generation
-        of the reconciled object, or for another object the generation that the target was read with.
+        Without `status` that of the target is sent. A type checker accepts only the status type of the target's kind.
+        Only fields of this controller are changed. A condition keeps its lastTransitionTime while its status stays
+        the same. One without an observedGeneration gets the generation of the reconciled object, or for another
+        object the generation that the target was read with.
         """
 
     @abstractmethod

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
-from kubewright.api import JsonObject, Model, Object, PartialMeta, RawObject, kind_of
+from kubewright.api import JsonObject, Object, PartialMeta, RawObject, kind_of
 from kubewright.client import Client
 from kubewright.controller.context import Context, PatchType, Propagation, Reader
 from kubewright.controller.declaration import Controller
@@ -167,7 +167,7 @@ class RunningContext(Context):
         writer = self._services.writer
         return await writer.patch(writer.subject(target), patch, type=type, subresource=subresource)
 
-    async def patch_status(self, target: W, status: Model | JsonObject | None = None) -> W:
+    async def patch_status(self, target: Any, status: Any = None) -> Any:
         """Apply the status fields of this controller where they differ."""
         writer = self._services.writer
         return await writer.patch_status(self._meta, writer.subject(target), status)
