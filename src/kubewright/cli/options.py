@@ -85,11 +85,13 @@ def dry_run_option(client: str, server: str) -> Callable[[F], F]:
     )
 
 
-apply_dry_run_option = dry_run_option(
-    "print the objects that would be sent, without sending them",
-    "send them as dry-run requests and print the differences",
-)
-"""For commands that apply objects."""
+def apply_dry_run_option(function: F) -> F:
+    """Take whether to change nothing, for a DryRunCommand that applies objects."""
+    option = dry_run_option(
+        "print the objects that would be sent, without sending them",
+        "send them as dry-run requests and print the differences",
+    )
+    return option(function)
 
 
 def timeout_option(default: float, until: str) -> Callable[[F], F]:
