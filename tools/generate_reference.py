@@ -602,7 +602,7 @@ def render(page: Page) -> str:
     """Render a page."""
     parts = [f"# {page.title}\n", f"{page.text}\n"]
     rows = [
-        f"| [`{label_of(name)}`](#{anchor_of(label_of(name))}) | {summary_of(name)} |"
+        f"| [`{label_of(name).partition(' ')[0]}`](#{anchor_of(label_of(name))}) | {summary_of(name)} |"
         for names in page.sections.values()
         for name in names.split()
     ]

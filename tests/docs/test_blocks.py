@@ -3,7 +3,7 @@
 Python is executed in one module for each page; a test in it is run on the cluster. A block with a title is a file.
 Consoles are typed: what a page shows of a command's output must come out of it, line by line in that order. A plan
 of the code (a block without a language) names files and what is in them: both must be there. Help is compared with
-its generator. A block that needs more than a machine with Python begins with `# not run here:` and the reason.
+its generator. A block that needs more than a machine with Python follows a line `<!-- not run: reason -->`.
 """
 
 import asyncio
@@ -39,14 +39,14 @@ PAGES = sorted(
 )
 GENERATORS = ("generate_cli_reference.py", "generate_reference.py", "generate_guides.py")
 FENCE = re.compile(
-    r"^```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"^(?:<!-- not run: (?P<unrun>\S[^\n]+) -->\n)?```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
 )
 KUBECONFIG = re.compile(r"export KUBECONFIG=(\S+)")
 INSTRUCTION = re.compile(r"(FROM|RUN|COPY|WORKDIR|USER|ENTRYPOINT) \S")
 # What stays up: the page goes on while it runs.
 LASTING = "run"
 READY = "Starting workers"
-UNRUN = re.compile(r"# not run here: \S.+")
 PLANNED = re.compile(r"(?P<names>[A-Z]\w+(?:\.\w+)?|[a-z_]+)[^\n]*?\s{2,}(?P<file>[a-z_/]+\.py)")
 # Where there is no kubectl, what kubewright does as well.
 THIN = ("get", "apply", "delete")
@@ -61,13 +61,15 @@ class Block:
     title: str
     text: str
     line: int
+    unrun: bool
 
 
 def blocks(path: Path) -> Iterator[Block]:
     text = path.read_text()
     for found in FENCE.finditer(text):
-        line = text.count("\n", 0, found.start()) + 2
-        yield Block(found["language"], found["title"] or "", found["text"], line)
+        line = text.count("\n", 0, found.start("text")) + 1
+        unrun = found["unrun"] is not None
+        yield Block(found["language"], found["title"] or "", found["text"], line, unrun)
 
 
 class Page:
@@ -85,7 +87,7 @@ class Page:
         self.module = types.ModuleType(f"page_{path.stem.replace('-', '_')}")
 
     def follow(self, block: Block) -> None:
-        if UNRUN.match(block.text):
+        if block.unrun:
             return
         match block.language:
             case "python":
@@ -142,6 +144,9 @@ class Page:
 
     def _console(self, block: Block) -> None:
         parts = re.split(r"^\$ ", block.text, flags=re.MULTILINE)
+        assert len(parts) > 1, (
+            f"{self._path}:{block.line}: no command: write `$ command`, or `<!-- not run: reason -->` above the block"
+        )
         for part in parts[1:]:
             typed, _, shown = part.partition("\n")
             output = self._type(shlex.split(typed, comments=True), f"{self._path}:{block.line}: {typed}")

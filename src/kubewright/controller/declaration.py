@@ -93,7 +93,17 @@ DEFAULT_RESYNC = timedelta(hours=10)
 
 
 class Controller(Generic[T]):
-    """Declare a controller: `Controller(Foo, reconcile, owns=[...], watches=[...])`."""
+    """Declare a controller: `Controller(Foo, reconcile, owns=[...], watches=[...])`.
+
+    - `owns`: kinds of children; what the reconciler applies of them gets an owner reference, and a change of a child
+      reconciles its owner. An item is a class or `owned(...)`.
+    - `watches`: other kinds and external systems whose changes reconcile an object: `watch(...)` and `source(...)`.
+    - `needs`: verbs that the reconciler uses beyond that: `needs(core_v1.Secret, "get")`.
+    - `when`: a predicate for changes of the kind itself, such as `predicates.generation_changed`.
+    - `selector`: which objects of the kind are watched.
+    - `resync`: how often each object is reconciled without a change; `concurrency`: how many objects at a time.
+    - `options`: time limit, backoff, threads, field manager.
+    """
 
     def __init__(
         self,
@@ -217,7 +227,11 @@ def controller(
     concurrency: int = 1,
     options: Options = DEFAULT_OPTIONS,
 ) -> Callable[[ReconcileFunction[T]], Controller[T]]:
-    """Make the decorated function the reconciler of a `Controller`, which takes its place."""
+    """Make the decorated function the reconciler of a `Controller`, which takes its place.
+
+    The function is `async def reconcile(obj, ctx)` and returns None, or a `Result` to be called again later. The
+    parameters are those of `Controller`.
+    """
 
     def declare(function: ReconcileFunction[T]) -> Controller[T]:
         return Controller(
