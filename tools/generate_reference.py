@@ -68,7 +68,7 @@ PAGES = (
         " [Create, apply or update](../how-to/apply-create-update.md).",
         {
             "Controllers": "kw.controller kw.Controller kw.Options kw.Backoff",
-            "In a reconciler": "kw.Context kw.Result kw.TerminalError",
+            "In a reconciler": "kw.Context kw.Result kw.RetryLater kw.TerminalError",
             "Operators": "kw.Operator kw.run",
         },
     ),
