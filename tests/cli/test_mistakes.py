@@ -189,6 +189,16 @@ async def test_a_rehearsal_names_the_missing_rule_of_every_object(
             ["manifests", "x.py", "--only", "crds,roles"],
             "Invalid value for '--only': 'roles' is not a part: choose from",
         ),
+        *(
+            ([*command, "-n", "shop,Bad_Name"], "Invalid value for '-n' / '--namespace': 'Bad_Name': ")
+            for command in (
+                ["deploy", "x.py", "--image", "x"],
+                ["doctor"],
+                ["manifests", "x.py"],
+                ["plan", "x.py"],
+                ["run", "x.py"],
+            )
+        ),
         (["rbac"], ""),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -1,6 +1,6 @@
 """Options that several commands share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from kubewright.api import KubewrightError
+from kubewright.api import KubewrightError, names
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,6 +55,40 @@ def cluster_options(function: F) -> F:
         default=None,
         help="Path to the kubeconfig; default: $KUBECONFIG, then ~/.kube/config, then in-cluster.",
     )(function)
+
+
+def namespaces_option(help: str) -> Callable[[F], F]:  # noqa: A002 (click's word)
+    """Take namespaces: the option is repeatable, and a list with commas, or an empty one, is what OLM passes."""
+    return click.option(
+        "-n",
+        "--namespace",
+        "namespaces",
+        metavar="NAMESPACE",
+        multiple=True,
+        callback=_split_namespaces,
+        help=help,
+    )
+
+
+def _split_namespaces(ctx: click.Context, parameter: click.Parameter, value: Sequence[str]) -> Sequence[str]:
+    found = tuple(name for given in value for name in given.split(",") if name)
+    for name in found:
+        if problems := names.dns1123_label(name):
+            raise click.BadParameter(f"{name!r}: {problems[0]}")
+    return found
+
+
+def filenames_option(help: str, *, required: bool = False) -> Callable[[F], F]:  # noqa: A002 (click's word)
+    """Take files or directories with manifests, or - for standard input."""
+    return click.option(
+        "-f",
+        "--filename",
+        "files",
+        type=click.Path(path_type=Path, allow_dash=True),
+        multiple=True,
+        required=required,
+        help=help,
+    )
 
 
 class DryRunCommand(click.Command):

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from datetime import date
 
+from kubewright.schema.go_urls import is_request_uri
 from kubewright.schema.patterns import compile_pattern
 
 FormatCheck = Callable[[str], bool]
@@ -140,45 +141,6 @@ def _is_credit_card(text: str) -> bool:
         return False
     doubled = (int(digit) * (1, 2)[at % 2] for at, digit in enumerate(reversed(digits)))
     return sum(value // 10 + value % 10 for value in doubled) % 10 == 0
-
-
-def is_request_uri(text: str) -> bool:
-    """Return True for what Go's url.ParseRequestURI accepts: an absolute URI or an absolute path."""
-    if not text or any(ord(char) < 0x20 or ord(char) == 0x7F for char in text):
-        return False
-    if text == "*":
-        return True
-    rest = text
-    if not text.startswith("/"):
-        scheme, colon, rest = text.partition(":")
-        if not colon or not re.fullmatch(r"[a-zA-Z][a-zA-Z0-9+.-]*", scheme):
-            return False
-        if not rest.startswith("/"):
-            return True
-    path = rest.partition("?")[0]
-    if rest.startswith("//") and not text.startswith("//"):
-        authority, slash, tail = path[2:].partition("/")
-        if not _is_authority(authority):
-            return False
-        path = slash + tail
-    return _escapes_are_valid(path)
-
-
-def _is_authority(text: str) -> bool:
-    user, _, host = text.rpartition("@")
-    if re.search(r"[^A-Za-z0-9\-._:~!$&'()*+,;=%@]", user) or not _escapes_are_valid(user):
-        return False
-    if host.startswith("["):
-        inside, bracket, port = host.rpartition("]")
-        return bracket == "]" and inside != "[" and re.fullmatch(r"(:\d*)?", port, re.ASCII) is not None
-    name, _, port = host.partition(":")
-    if not re.fullmatch(r"\d*", port, re.ASCII):
-        return False
-    return re.search(r'[\s"<>\\^`{|}]', name) is None and _escapes_are_valid(name)
-
-
-def _escapes_are_valid(text: str) -> bool:
-    return re.search(r"%(?![0-9a-fA-F]{2})", text) is None
 
 
 _CREDIT_CARD = (

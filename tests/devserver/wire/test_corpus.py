@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kubewright.api import GroupVersionKind
-from kubewright.devserver.wire import DecodeError, encode_json, load_types, parse_json, parse_yaml
+from kubewright.devserver.objects import encode
+from kubewright.devserver.wire import DecodeError, load_types, parse_json, parse_yaml
 
 TYPES = load_types()
 CORPUS = json.loads((Path(__file__).parent / "data" / "decoding.json").read_bytes())
@@ -52,7 +53,7 @@ def missing(ours: Any, real: Any, path: str = "") -> list[str]:
 @pytest.mark.parametrize("answer", READ, ids=lambda answer: answer["body"][:60])
 def test_what_the_real_server_wrote_is_written_again_byte_for_byte(answer: dict[str, Any]) -> None:
     written = answer["answer"].strip()
-    assert encode_json(TYPES.decode(kind_of(answer["path"]), json.loads(written))[0]).decode() == written
+    assert encode(TYPES.decode(kind_of(answer["path"]), json.loads(written))[0]).decode() == written
 
 
 @pytest.mark.parametrize("answer", READ, ids=lambda answer: answer["body"][:60])
@@ -81,4 +82,4 @@ def test_bodies_are_refused_in_the_words_of_the_real_server(answer: dict[str, An
 def test_lists_of_the_real_server_are_written_again_byte_for_byte(text: str) -> None:
     value = json.loads(text)
     gvk = GroupVersionKind.parse(value["apiVersion"], value["kind"])
-    assert encode_json(TYPES.decode(gvk, value)[0]).decode() == text.strip()
+    assert encode(TYPES.decode(gvk, value)[0]).decode() == text.strip()

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewright.devserver.wire import DecodeError, encode_json, parse_json, untyped
+from kubewright.devserver.objects import encode
+from kubewright.devserver.wire import DecodeError, parse_json, untyped
 
 JSON = st.recursive(
     st.none()
@@ -82,12 +83,12 @@ def test_replaces_what_is_no_text_as_go_does() -> None:
 
 
 def test_escapes_what_go_escapes() -> None:
-    assert encode_json({"a": "<b>&\u2028\u2029"}) == b'{"a":"\\u003cb\\u003e\\u0026\\u2028\\u2029"}'
+    assert encode({"a": "<b>&\u2028\u2029"}) == b'{"a":"\\u003cb\\u003e\\u0026\\u2028\\u2029"}'
 
 
 @given(JSON)
 def test_reads_what_it_wrote(value: Any) -> None:
-    assert parse_json(encode_json(value)) == (value, [])
+    assert parse_json(encode(value)) == (value, [])
 
 
 @given(st.binary(max_size=200))
@@ -96,7 +97,7 @@ def test_never_fails_but_with_a_decode_error(body: bytes) -> None:
         value, _ = parse_json(body)
     except DecodeError:
         return
-    encode_json(value)
+    encode(value)
 
 
 @given(JSON)

@@ -27,6 +27,7 @@ from kubewright.cli.options import (
     DryRunCommand,
     apply_dry_run_option,
     cluster_options,
+    namespaces_option,
     target_argument,
     timeout_option,
 )
@@ -40,14 +41,7 @@ from kubewright.generate import PARTS, USUAL_PARTS, Names, Settings, manifests
 @click.command(cls=DryRunCommand)
 @target_argument
 @click.option("--image", metavar="IMAGE", required=True, help="Image of the operator.")
-@click.option(
-    "-n",
-    "--namespace",
-    "namespaces",
-    metavar="NAMESPACE",
-    multiple=True,
-    help="Namespace to which the operator is limited; repeatable.",
-)
+@namespaces_option("Namespace to which the operator is limited; repeatable.")
 @click.option(
     "--with",
     "further",

@@ -14,7 +14,7 @@ from kubewright.cli.doctor.cluster import check_cluster, check_python
 from kubewright.cli.doctor.finding import Finding, failed
 from kubewright.cli.doctor.operator import check_operator
 from kubewright.cli.loops import run_program
-from kubewright.cli.options import cluster_options
+from kubewright.cli.options import cluster_options, namespaces_option
 from kubewright.cli.progress import Progress
 from kubewright.cli.project import find_project
 from kubewright.cli.target import NoOperator, load_operator
@@ -27,14 +27,7 @@ _COLOURS = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "bri
 @click.command()
 @click.argument("target", metavar="[TARGET]", required=False, default="")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option(
-    "-n",
-    "--namespace",
-    "namespaces",
-    metavar="NAMESPACE",
-    multiple=True,
-    help="Namespace that the operator watches, as with `kubewright run`; repeatable.",
-)
+@namespaces_option("Namespace that the operator watches, as with `kubewright run`; repeatable.")
 @cluster_options
 def command(
     target: str, output: str, namespaces: tuple[str, ...], kubeconfig: Path | None, context: str

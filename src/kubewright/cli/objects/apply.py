@@ -17,7 +17,7 @@ from kubewright.cli.documents import (
 )
 from kubewright.cli.loops import run_program
 from kubewright.cli.objects.refusals import Refusals
-from kubewright.cli.options import DryRunCommand, apply_dry_run_option, cluster_options
+from kubewright.cli.options import DryRunCommand, apply_dry_run_option, cluster_options, filenames_option
 from kubewright.cli.progress import Progress
 from kubewright.client import Client, load_config
 
@@ -25,14 +25,8 @@ FIELD_MANAGER = "kubewright-cli"
 
 
 @click.command(cls=DryRunCommand)
-@click.option(
-    "-f",
-    "--filename",
-    "files",
-    type=click.Path(path_type=Path, allow_dash=True),
-    multiple=True,
-    required=True,
-    help="File or directory with YAML or JSON manifests, or - for standard input; repeatable.",
+@filenames_option(
+    "File or directory with YAML or JSON manifests, or - for standard input; repeatable.", required=True
 )
 @click.option(
     "-n",

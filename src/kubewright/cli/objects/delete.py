@@ -9,7 +9,7 @@ from kubewright.api import GroupVersionKind, Kind, KubewrightError, NotFound
 from kubewright.cli.documents import find_resource, read_documents, requested_objects
 from kubewright.cli.loops import run_program
 from kubewright.cli.objects.refusals import Refusals
-from kubewright.cli.options import DryRunCommand, cluster_options, dry_run_option
+from kubewright.cli.options import DryRunCommand, cluster_options, dry_run_option, filenames_option
 from kubewright.cli.progress import Progress
 from kubewright.client import Client, load_config
 
@@ -24,13 +24,8 @@ class StillThere(KubewrightError):
 
 @click.command(cls=DryRunCommand)
 @click.argument("words", metavar="[KIND NAME... | KIND/NAME...]", nargs=-1)
-@click.option(
-    "-f",
-    "--filename",
-    "files",
-    type=click.Path(path_type=Path, allow_dash=True),
-    multiple=True,
-    help="File or directory with the manifests of the objects to delete, or - for standard input; repeatable.",
+@filenames_option(
+    "File or directory with the manifests of the objects to delete, or - for standard input; repeatable."
 )
 @click.option("-n", "--namespace", metavar="NAMESPACE", default="", help="Namespace; default: the context's.")
 @click.option("--ignore-not-found", is_flag=True, help="Treat objects that do not exist as deleted.")

@@ -6,8 +6,8 @@ from typing import Any, get_args
 
 import click
 
-from kubewright.api import KubewrightError, names
-from kubewright.cli.options import target_argument
+from kubewright.api import KubewrightError
+from kubewright.cli.options import namespaces_option, target_argument
 from kubewright.cli.packages.examples import written_samples
 from kubewright.cli.packages.rendered import differences, write_rendered
 from kubewright.cli.project import find_project
@@ -56,13 +56,6 @@ def _parts(ctx: click.Context, parameter: click.Parameter, value: str) -> Sequen
     return chosen
 
 
-def _namespaces(ctx: click.Context, parameter: click.Parameter, value: Sequence[str]) -> Sequence[str]:
-    for namespace in value:
-        if troubles := names.dns1123_label(namespace):
-            raise click.BadParameter(f"{namespace!r}: {troubles[0]}")
-    return value
-
-
 def _account(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     if value and value.count("/") != 1:
         raise click.BadParameter(f"{value!r} is not a NAMESPACE/NAME of a ServiceAccount")
@@ -104,15 +97,7 @@ def _subject(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
 @click.option(
     "--check", is_flag=True, help="Do not write files; fail if those in --output-dir are out of date."
 )
-@click.option(
-    "-n",
-    "--namespace",
-    "namespaces",
-    metavar="NAMESPACE",
-    multiple=True,
-    callback=_namespaces,
-    help="Namespace to which the operator is limited; repeatable.",
-)
+@namespaces_option("Namespace to which the operator is limited; repeatable.")
 @click.option(
     "--image", metavar="IMAGE", default=DEFAULT_IMAGE, show_default=True, help="Image of the operator."
 )

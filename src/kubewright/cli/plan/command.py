@@ -9,7 +9,13 @@ import click
 from kubewright.api import GroupVersionKind, JsonObject, Kind, NotFound, kind_of
 from kubewright.cli.documents import find_resource, read_documents, show
 from kubewright.cli.loops import run_program
-from kubewright.cli.options import cluster_options, target_argument, timeout_option
+from kubewright.cli.options import (
+    cluster_options,
+    filenames_option,
+    namespaces_option,
+    target_argument,
+    timeout_option,
+)
 from kubewright.cli.plan.changes import Change, changes
 from kubewright.cli.plan.rehearsal import Rehearsal, RehearsalError, Writes, copy_state, rehearsing
 from kubewright.cli.progress import Progress
@@ -41,14 +47,7 @@ def _deletions(ctx: click.Context, parameter: click.Parameter, value: Sequence[s
 
 @click.command()
 @target_argument
-@click.option(
-    "-f",
-    "--filename",
-    "files",
-    type=click.Path(path_type=Path, allow_dash=True),
-    multiple=True,
-    help="File or directory with the manifests to apply, or - for standard input; repeatable.",
-)
+@filenames_option("File or directory with the manifests to apply, or - for standard input; repeatable.")
 @click.option(
     "--delete",
     "deletions",
@@ -57,13 +56,8 @@ def _deletions(ctx: click.Context, parameter: click.Parameter, value: Sequence[s
     callback=_deletions,
     help="Object to delete; repeatable.",
 )
-@click.option(
-    "-n",
-    "--namespace",
-    "namespaces",
-    metavar="NAMESPACE",
-    multiple=True,
-    help="Namespace to copy; repeatable. Objects without a namespace are created in the first. Default: all.",
+@namespaces_option(
+    "Namespace to copy; repeatable. Objects without a namespace are created in the first. Default: all."
 )
 @click.option("-o", "--output", type=click.Choice(["diff", "json"]), default="diff", show_default=True)
 @timeout_option(SETTLED_WITHIN, "the operator is done")

@@ -7,7 +7,7 @@ import os
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -17,11 +17,11 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from kubewright.api import ConfigError, names
+from kubewright.api import ConfigError
 from kubewright.cli.kubeconfigs import write_kubeconfig
 from kubewright.cli.logs import LogFormat, OnlyControllers, set_up
 from kubewright.cli.loops import run_program, until_signalled
-from kubewright.cli.options import FILE, cluster_options, target_argument
+from kubewright.cli.options import FILE, cluster_options, namespaces_option, target_argument
 from kubewright.cli.progress import Progress
 from kubewright.cli.target import load_operator
 from kubewright.client import Client, ClusterConfig, load_config
@@ -43,15 +43,6 @@ DEV_ADDRESSES = dict.fromkeys(
 _log = logging.getLogger("kubewright.run")
 
 
-def _namespaces(ctx: click.Context, parameter: click.Parameter, value: Sequence[str]) -> Sequence[str]:
-    """Accept a list with commas as well, and an empty one for all namespaces, as OLM passes them."""
-    found = tuple(name for given in value for name in given.split(",") if name)
-    for name in found:
-        if troubles := names.dns1123_label(name):
-            raise click.BadParameter(f"{name!r}: {troubles[0]}")
-    return found
-
-
 @click.command()
 @target_argument
 @click.option(
@@ -68,15 +59,7 @@ def _namespaces(ctx: click.Context, parameter: click.Parameter, value: Sequence[
     help="Append the API requests made to this file, for `kubewright rbac verify`.",
 )
 @cluster_options
-@click.option(
-    "-n",
-    "--namespace",
-    "namespaces",
-    metavar="NAMESPACE",
-    multiple=True,
-    callback=_namespaces,
-    help="Namespace to watch, or several separated by commas; repeatable. Default: all.",
-)
+@namespaces_option("Namespace to watch, or several separated by commas; repeatable. Default: all.")
 @click.option("--leader-elect", is_flag=True, help="Enable leader election.")
 @click.option(
     "--leader-election-id",

@@ -7,7 +7,7 @@ converted values), `schemas` (merge schemas).
 """
 
 from kubewright.devserver.wire.errors import DecodeError, UnknownKind
-from kubewright.devserver.wire.json_documents import encode_json, in_document_order, parse_json, untyped
+from kubewright.devserver.wire.json_documents import in_document_order, parse_json, untyped
 from kubewright.devserver.wire.schemas import TypePatchSchema
 from kubewright.devserver.wire.table import (
     BuiltinResource,
@@ -26,7 +26,6 @@ __all__ = [
     "TypePatchSchema",
     "TypeTable",
     "UnknownKind",
-    "encode_json",
     "in_document_order",
     "load_types",
     "parse_json",

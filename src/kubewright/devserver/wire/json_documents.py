@@ -1,12 +1,10 @@
-"""Read JSON bodies strictly and write JSON the way Go's encoder does."""
+"""Read JSON bodies strictly, as Go's decoder does."""
 
 import json
 import math
 import re
 from collections.abc import Iterator
 from typing import Any, NoReturn, cast
-
-import msgspec
 
 from kubewright.devserver.objects import is_list, is_object
 from kubewright.devserver.wire.errors import TOO_DEEP, DecodeError
@@ -17,13 +15,6 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_STRICT_ERRORS = 100
 _INT64 = 1 << 63
 _NO_SUCH_NUMBER = "json: cannot unmarshal number into Go value of type float64"
-_ESCAPES = (
-    (b"<", b"\\u003c"),
-    (b">", b"\\u003e"),
-    (b"&", b"\\u0026"),
-    ("\u2028".encode(), b"\\u2028"),
-    ("\u2029".encode(), b"\\u2029"),
-)
 
 
 def parse_json(body: bytes) -> tuple[Any, list[str]]:
@@ -50,15 +41,6 @@ def parse_json(body: bytes) -> tuple[Any, list[str]]:
     if "\\u" in text:
         value = _without_surrogates(value)
     return value, _duplicates(text) if repeated else []
-
-
-def encode_json(value: Any) -> bytes:
-    """Write compact JSON with Go's escapes: `<`, `>`, `&` and the two line separators."""
-    data = msgspec.json.encode(value)
-    for character, escape in _ESCAPES:
-        if character in data:
-            data = data.replace(character, escape)
-    return data
 
 
 def untyped(value: Any) -> Any:

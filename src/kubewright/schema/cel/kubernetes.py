@@ -22,7 +22,8 @@ from kubewright.schema.cel.types import (
     struct,
 )
 from kubewright.schema.cel.values import NONE, OpaqueValue, Optional
-from kubewright.schema.formats import is_request_uri, string_format
+from kubewright.schema.formats import string_format
+from kubewright.schema.go_urls import GoUrlError, is_request_uri, parse_request_uri
 from kubewright.schema.json_tree import INT64_MAX, INT64_MIN
 
 QUANTITY, SEMVER, FORMAT = (
@@ -225,8 +226,11 @@ def _strict(name: str, problem: str) -> Callable[[str], list[str]]:
 
 
 def _uri(text: str) -> list[str]:
-    problem = "empty url" if not text else "invalid URI for request"
-    return [] if is_request_uri(text) else [f"parse {problems.quoted(text)}: {problem}"]
+    try:
+        parse_request_uri(text)
+    except GoUrlError as error:
+        return [str(error)]
+    return []
 
 
 _FORMATS: dict[str, NamedFormat] = {
@@ -355,11 +359,10 @@ def _urls(library: Library) -> None:
 
 
 def _url(text: str) -> Url:
-    if not is_request_uri(text):
-        problem = "empty url" if not text else "invalid URI for request"
-        raise EvaluationError(
-            f"URL parse error during conversion from string: parse {problems.quoted(text)}: {problem}"
-        )
+    try:
+        parse_request_uri(text)
+    except GoUrlError as error:
+        raise EvaluationError(f"URL parse error during conversion from string: {error}") from None
     return Url(text)
 
 

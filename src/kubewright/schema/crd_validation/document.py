@@ -14,7 +14,8 @@ from kubewright.schema.crd_validation.keywords import check_defaults, check_keyw
 from kubewright.schema.crd_validation.rules import check_rules
 from kubewright.schema.crd_validation.structure import check_structure, conversion_error
 from kubewright.schema.crd_validation.webhooks import check_conversion
-from kubewright.schema.formats import is_known_format, is_request_uri
+from kubewright.schema.formats import is_known_format
+from kubewright.schema.go_urls import is_request_uri
 from kubewright.schema.json_tree import (
     FieldPathError,
     Schema,
