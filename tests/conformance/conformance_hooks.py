@@ -219,16 +219,35 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         name = self.path.partition("?")[0].strip("/")
-        answer = _convert if name == "convert" else ANSWERS[name]
-        status, kind, data = answer(body["request"])
+        location = ""
+        if "echo-path" in self.path:
+            shown = {"message": self.path.partition("?")[0]}
+            status, kind, data = _review(body["request"], allowed=False, status=shown)
+        elif name.startswith("redirect-"):
+            location = f"/echo-path/{name}" if name != "redirect-307-loop" else "/redirect-307-loop"
+            status, kind, data = int(name.split("-")[1]), "text/plain", b"moved"
+        else:
+            answer = _convert if name == "convert" else ANSWERS[name]
+            status, kind, data = answer(body["request"])
         try:
             self.send_response(status)
+            if location:
+                self.send_header("Location", location)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
         except OSError:
             self.close_connection = True
+
+    def do_GET(self) -> None:
+        """Answer a redirected request that lost its body."""
+        data = b"send a review"
+        self.send_response(405)
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
 
     def log_message(self, *args: Any) -> None:
         """Stay quiet."""
@@ -252,29 +271,54 @@ def _stranger() -> bytes:
     return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
+def _nameless() -> tuple[bytes, bytes]:
+    """Create a self-signed serving certificate with a common name and no alternative names, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    builder = builder.serial_number(2).not_valid_before(now).not_valid_after(now + timedelta(days=1))
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    certificate = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    unencrypted = serialization.NoEncryption()
+    form = serialization.PrivateFormat.PKCS8
+    return certificate, key.private_bytes(serialization.Encoding.PEM, form, unencrypted)
+
+
 @contextmanager
-def hook_server() -> Iterator[dict[str, str]]:
-    """Serve webhooks; gives the values that scenarios put in their bodies."""
-    _ended.clear()
-    authority = Authority.create()
+def _serving(certificate: bytes, key: bytes) -> Iterator[int]:
+    """Serve webhooks with a certificate; gives the port."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with TemporaryDirectory() as folder:
-        pair = authority.serving("hooks", ["127.0.0.1", "localhost"])
         file = Path(folder, "serving.pem")
-        file.write_bytes(pair.certificate + pair.key)
+        file.write_bytes(certificate + key)
         context.load_cert_chain(file)
     server = _Server(("127.0.0.1", 0), _Handler)
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=server.serve_forever, name="conformance-hooks")
     thread.start()
     try:
-        yield {
-            "hook": f"127.0.0.1:{server.server_address[1]}",
-            "ca": base64.b64encode(authority.pair.certificate).decode(),
-            "otherca": base64.b64encode(_stranger()).decode(),
-        }
+        yield server.server_address[1]
     finally:
         _ended.set()
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextmanager
+def hook_server() -> Iterator[dict[str, str]]:
+    """Serve webhooks; gives the values that scenarios put in their bodies."""
+    _ended.clear()
+    authority = Authority.create()
+    pair = authority.serving("hooks", ["127.0.0.1", "localhost"])
+    certificate, key = _nameless()
+    with _serving(pair.certificate, pair.key) as port, _serving(certificate, key) as nameless_port:
+        yield {
+            "hook": f"127.0.0.1:{port}",
+            "ca": base64.b64encode(authority.pair.certificate).decode(),
+            "leaf": base64.b64encode(pair.certificate).decode(),
+            "otherca": base64.b64encode(_stranger()).decode(),
+            "nameless": f"localhost:{nameless_port}",
+            "namelessca": base64.b64encode(certificate).decode(),
+        }

@@ -8,8 +8,13 @@ from urllib.parse import quote as quoted
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.status import quote
 from kubewright.devserver.strategy.access import Access
-from kubewright.devserver.webhook_client.destinations import Destination, destination
-from kubewright.devserver.webhook_client.failures import CallFailed, connection_failure, status_failure
+from kubewright.devserver.webhook_client.destinations import Destination, destination, redirected
+from kubewright.devserver.webhook_client.failures import (
+    CallFailed,
+    TooManyRedirects,
+    connection_failure,
+    status_failure,
+)
 from kubewright.devserver.wire import DecodeError, parse_json, parse_yaml
 from kubewright.http.client import (
     ClientResponse,
@@ -27,6 +32,9 @@ from kubewright.http.network import NETWORK
 
 MAX_ANSWER = 64 * 1024 * 1024
 MAX_CONTEXTS = 64
+MAX_REQUESTS = 10
+"""Requests of one call, redirects included."""
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _HEAD = (
     ("User-Agent", "kube-apiserver-admission"),
     ("Accept", "application/json, */*"),
@@ -49,7 +57,9 @@ class Caller:
         place = destination(config, query, self._api)
         try:
             async with asyncio.timeout(seconds):
-                answer, content = await self._send(place, body, seconds)
+                answer, content = await self._follow(place, body, seconds)
+        except TooManyRedirects as error:
+            raise CallFailed(str(error)) from None
         except (ExchangeFailed, TimeoutError) as error:
             why = connection_failure(error, _address(place), place.server_name)
             raise CallFailed(f"Post {quote(place.url)}: {why}") from None
@@ -64,10 +74,28 @@ class Caller:
             )
         return content
 
-    async def _send(self, place: Destination, body: bytes, seconds: float) -> tuple[ClientResponse, bytes]:
+    async def _follow(self, place: Destination, body: bytes, seconds: float) -> tuple[ClientResponse, bytes]:
+        """Post a body and follow redirects as Go's HTTP client: only 307 and 308 repeat the method and the body."""
+        method, location = "POST", ""
+        for _ in range(MAX_REQUESTS):
+            answer, content = await self._send(place, method, body, seconds)
+            location = answer.headers.get("Location") or ""
+            if answer.status not in _REDIRECTS or not location:
+                return answer, content
+            if answer.status not in (307, 308):
+                method, body = "GET", b""
+            place = redirected(place, location)
+        raise TooManyRedirects(
+            f"{method.capitalize()} {quote(location)}: stopped after {MAX_REQUESTS} redirects"
+        )
+
+    async def _send(
+        self, place: Destination, method: str, body: bytes, seconds: float
+    ) -> tuple[ClientResponse, bytes]:
         host = place.url.removeprefix("https://").partition("/")[0]
         target = quoted(place.target, safe="/?&=%:@!$'()*+,;~")
-        head = encode_request("POST", target, encode_headers((("Host", host), *_HEAD)), body)
+        given = _HEAD if body else _HEAD[:-1]
+        head = encode_request(method, target, encode_headers((("Host", host), *given)), body)
         pool = self._pool(place)
         while True:
             try:
@@ -103,6 +131,9 @@ class Caller:
                     "unable to load root certificates: unable to parse bytes as PEM block"
                 ) from None
             found.set_alpn_protocols(["http/1.1"])
+            # As in Go: any certificate of the bundle is trusted, and a common name identifies no server.
+            found.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+            found.hostname_checks_common_name = False
             self._contexts[authority] = found
         return found
 

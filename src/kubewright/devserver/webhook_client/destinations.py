@@ -2,9 +2,11 @@
 
 import base64
 import binascii
+import posixpath
 from collections.abc import Iterator
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+from dataclasses import dataclass, replace
+from urllib.parse import quote as quoted
+from urllib.parse import unquote, urljoin, urlsplit
 
 from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.objects.status import quote
@@ -51,8 +53,20 @@ def _of_url(url: str, query: str, authority: str) -> Destination:
     return Destination(shown, host, parts.port or 443, host, target, authority)
 
 
+def redirected(place: Destination, location: str) -> Destination:
+    """Return where a redirect leads: a path of the same server, or another server that the same authority vouches for."""
+    parts = urlsplit(urljoin(place.url, location))
+    target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+    url = f"{parts.scheme}://{parts.netloc}{target}"
+    if parts.netloc == urlsplit(place.url).netloc:
+        return replace(place, url=url, target=target)
+    host = parts.hostname or ""
+    return Destination(url, host, parts.port or 443, host, target, place.authority)
+
+
 def _target(path: str, query: str) -> str:
-    path = path if path.startswith("/") else f"/{path}"
+    """Return the path as kube-apiserver sends it: decoded, without empty, `.` and `..` segments, encoded anew."""
+    path = quoted(posixpath.normpath(f"/{unquote(path).lstrip('/')}"), safe="/:@!$&'()*+,;=~")
     return f"{path}?{query}" if query else path
 
 

@@ -42,6 +42,10 @@ class CallFailed(KubewrightError):
     """A call of a webhook failed, or its response is invalid."""
 
 
+class TooManyRedirects(KubewrightError):
+    """A webhook redirects without an end."""
+
+
 def connection_failure(error: Exception, address: str, name: str) -> str:
     """Return the reason of a failed exchange, as Go's HTTP client reports it."""
     match error:
