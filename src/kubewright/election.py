@@ -238,6 +238,11 @@ class Leadership:
         if not self.valid:
             raise NotLeading("this replica's lease ran out before the write was sent: nothing was written")
 
+    def check_work(self) -> None:
+        """Raise NotLeading if the lease has run out: for work to begin, also after an answer that took long to come."""
+        if not self.valid:
+            raise NotLeading("this replica's lease ran out: no more work begins")
+
     @contextmanager
     def activity(self) -> Generator[None, None, None]:
         """Count what runs inside as work that needs the lease; raise NotLeading if it must not begin."""
@@ -246,8 +251,7 @@ class Leadership:
         try:
             if self._closed:
                 raise NotLeading("this replica is stopping: no more work begins")
-            if not self.valid:
-                raise NotLeading("this replica's lease ran out: no more work begins")
+            self.check_work()
             yield
         finally:
             with self._changed:

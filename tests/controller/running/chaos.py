@@ -280,12 +280,18 @@ def watch_over(sim: Simulation) -> None:
             return
         if info.group != GROUP:
             return
-        lease = sim.world.find("leases.coordination.k8s.io", "chaos")
-        holder = lease["spec"].get("holderIdentity") or "" if lease is not None else ""
-        if holder and not holder.startswith(f"{process}_"):
+        holder = lease_holder(sim.world)
+        if holder and holder != process:
             sim.loop.abort(AssertionError(f"{process} writes {info.path} while {holder} leads"))
 
     sim.network.on_request.append(only_the_leader_writes)
+
+
+def lease_holder(world: World) -> str:
+    """Return the replica that holds the lease, empty if none does."""
+    lease = world.find("leases.coordination.k8s.io", "chaos")
+    holder: str = (lease["spec"].get("holderIdentity") or "") if lease is not None else ""
+    return holder.partition("_")[0]
 
 
 def wrongs(world: World, accounts: Accounts) -> list[str]:

@@ -27,7 +27,18 @@ from kubewright.testing import (
     stays_at_rest,
 )
 
-from .chaos import NAMESPACES, Accounts, Changes, Crate, Depot, Paper, make_operator, watch_over, wrongs
+from .chaos import (
+    NAMESPACES,
+    Accounts,
+    Changes,
+    Crate,
+    Depot,
+    Paper,
+    lease_holder,
+    make_operator,
+    watch_over,
+    wrongs,
+)
 
 
 async def started(sim: Simulation, *, replicas: int = 2) -> Accounts:
@@ -96,6 +107,28 @@ async def test_an_operator_follows_a_cluster_that_was_restored_from_a_backup(sim
     # What was opened for crates that the backup does not know cannot be found by anything but the external system.
     known = {crate["metadata"]["uid"] for crate in sim.world.objects(Crate)}
     accounts.open = {uid: name for uid, name in accounts.open.items() if uid in known}
+    assert wrongs(sim.world, accounts) == []
+
+
+@simulated(seeds=3)
+async def test_a_leader_paused_while_it_adds_a_finalizer_starts_no_work_when_it_wakes(
+    sim: Simulation,
+) -> None:
+    accounts = await started(sim)
+    await sim.settled(quiet=20)
+    crate = await sim.client.create(Crate(kw.Meta("a", namespace=NAMESPACES[0])))
+    while not any(found["metadata"].get("finalizers") for found in sim.world.objects(Crate)):
+        await asyncio.sleep(0.0001)
+    # The finalizer is stored; the leader reads the answer only after its pause.
+    [leader] = [replica for replica in sim.replicas if lease_holder(sim.world) == replica.name]
+    leader.pause()
+    await sim.client.delete(crate)
+    # The other replica takes over, finalizes the crate and is done.
+    await asyncio.sleep(60)
+    assert sim.world.find(Crate, "a", NAMESPACES[0]) is None
+    leader.resume()
+    await sim.settled(quiet=40)
+    assert accounts.open == {}
     assert wrongs(sim.world, accounts) == []
 
 

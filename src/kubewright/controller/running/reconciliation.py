@@ -97,6 +97,7 @@ class Reconciliation(Generic[T]):
                 )
             subject = self._decoded(state)
         context = RunningContext(self._services, state, log=log, causes=causes, deadline=deadline)
+        self._services.dependencies.leadership.check_work()
         return _checked(await self._controller.reconcile(subject, context), self._controller.name)
 
     async def _finalize(
@@ -109,6 +110,7 @@ class Reconciliation(Generic[T]):
     ) -> None:
         context = RunningContext(self._services, state, log=log, causes=causes, deadline=deadline)
         subject, finalizer = self._decoded(state), self._controller.finalizer_name
+        self._services.dependencies.leadership.check_work()
         try:
             await self._controller.finalize(subject, context)
             await self._free_children(key, None)
