@@ -43,6 +43,15 @@ def test_every_file_that_the_page_names_exists() -> None:
         assert any((place / name).exists() for place in places), name
 
 
+def test_every_name_with_a_file_in_parentheses_is_defined_in_that_file() -> None:
+    claimed = re.findall(r"`(\w+)(?:\.(\w+))?`[^`\n().]{0,12}\(`([a-z_/]+\.py)`", PAGE)
+    assert len(claimed) > 10
+    for name, method, file in claimed:
+        text = (ROOT / "src" / "kubewright" / file).read_text()
+        assert re.search(rf"\b(?:class|def) {name}\b", text), f"{name} is not in {file}"
+        assert not method or re.search(rf"\bdef {method}\b", text), f"{name}.{method} is not in {file}"
+
+
 def test_every_method_that_the_prose_names_exists() -> None:
     sources = [path.read_text() for path in (ROOT / "src" / "kubewright").rglob("*.py")]
     for cls, method in sorted(set(re.findall(r"`([A-Z]\w+)\.(\w+)`", PAGE))):
