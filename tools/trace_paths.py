@@ -31,17 +31,20 @@ SERVER_SIDE = ("devserver/", "http/server")
 
 
 class Trace:
-    """Collect the files whose functions are called while `active`, in the order of their first call."""
+    """Collect the files whose functions, and the classes whose methods, are called while `active`, in that order."""
 
     def __init__(self) -> None:
         self.active = False
         self.files: dict[str, None] = {}
+        self.classes: dict[str, None] = {}
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
         if self.active and event == "call":
             path = Path(frame.f_code.co_filename)
             if path.is_relative_to(SOURCE):
                 self.files.setdefault(str(path.relative_to(SOURCE)))
+                if "self" in frame.f_locals:
+                    self.classes.setdefault(type(frame.f_locals["self"]).__name__)
 
     @contextmanager
     def on(self) -> Generator[None, None, None]:
@@ -131,7 +134,7 @@ async def trace_paths(server: ServerThread) -> dict[str, list[str]]:
     await asyncio.wait([running])
     return {
         "event": [name for name in event.files if not name.startswith(SERVER_SIDE)],
-        "cached read": list(read.files),
+        f"cached read ({' > '.join(read.classes)})": list(read.files),
         "write": [name for name in write.files if not name.startswith(SERVER_SIDE)],
         "write, server side": [name for name in server.trace.files if name.startswith(SERVER_SIDE)],
     }

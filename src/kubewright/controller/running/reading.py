@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar, cast
 from weakref import WeakSet
 
 from kubewright.api import (
+    GroupVersionKind,
     InvalidRequest,
     Kind,
     LabelMatcher,
@@ -155,6 +156,10 @@ class CacheReader:
         self.permissions = permissions
         self._client = client
         self._informer_sets = informer_sets
+        self._informers: dict[GroupVersionKind, list[tuple[AnyInformerSet, Informer[Any]]]] = {}
+        # Whole objects first: a read prefers them to those that a transform has changed.
+        for one in sorted(informer_sets, key=lambda one: not one.whole):
+            self._informers.setdefault(one.kind.gvk, []).extend((one, informer) for informer in one.informers)
         self._namespaces = tuple(dict.fromkeys(namespaces))
 
     async def find(self, kind: Any, key: ObjectKey) -> Any:
@@ -233,14 +238,10 @@ class CacheReader:
         self, kind: Kind, key: ObjectKey, *, whole: bool = False
     ) -> tuple[type[Any] | Kind, Informer[Any]] | None:
         """Return the informer that covers this key, and the form of its objects; prefer one that holds them whole."""
-        found: tuple[type[Any] | Kind, Informer[Any]] | None = None
-        for one in self._informer_sets:
-            if one.kind.gvk == kind.gvk and (informer := one.covering(key)) is not None:
-                if one.whole:
-                    return one.form, informer
-                if not whole:
-                    found = found or (one.form, informer)
-        return found
+        for one, informer in self._informers.get(kind.gvk, ()):
+            if (one.whole or not whole) and informer.covers(key):
+                return one.form, informer
+        return None
 
 
 class LiveReader(Reader):
