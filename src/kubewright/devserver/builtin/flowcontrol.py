@@ -17,6 +17,7 @@ from kubewright.devserver.builtin.rules import (
     one_of,
     required,
     rules,
+    unique,
 )
 from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Strategy
@@ -27,17 +28,6 @@ _MAX_QUEUES = 10_000_000
 _MAX_ENTROPY_BITS = 60
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
 _SUBJECTS = {"Group": "group", "ServiceAccount": "serviceAccount", "User": "user"}
-
-
-def _conditions(path: str, conditions: Sequence[JsonObject] | None) -> Iterator[FieldError]:
-    seen: set[str] = set()
-    for index, condition in enumerate(conditions or ()):
-        where, kind = f"{path}[{index}].type", condition.get("type", "")
-        if kind in seen:
-            yield problems.duplicate(where, kind)
-        seen.add(kind)
-        if not kind:
-            yield problems.required(where)
 
 
 def _first_precedence(path: str, schema: JsonObject) -> Iterator[FieldError]:
@@ -151,7 +141,7 @@ _NON_RESOURCE_RULE = rules(
         _only_wildcard("non-resource URLs", _url_path),
     ),
 )
-_CONDITIONS = rules(("status.conditions", _conditions))
+_CONDITIONS = rules(("status.conditions", unique("type", after=rules(("type", required())))))
 _SCHEMA = rules(
     (
         "spec.matchingPrecedence",

@@ -29,6 +29,7 @@ from kubewright.devserver.builtin.rules import (
     one_of,
     required,
     rules,
+    unique,
 )
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
 from kubewright.devserver.objects import JsonObject, items, section
@@ -264,17 +265,6 @@ def _subset_ports(path: str, ports: Sequence[JsonObject] | None) -> Iterator[Fie
         yield from _ENDPOINT_PORT(where, port)
 
 
-def _slice_port_names(path: str, ports: Sequence[JsonObject] | None) -> Iterator[FieldError]:
-    seen: set[str] = set()
-    for index, port in enumerate(ports or ()):
-        where, name = f"{path}[{index}]", port.get("name") or ""
-        yield from named(names.dns1123_label)(f"{where}.name", name)
-        if name in seen:
-            yield problems.duplicate(f"{where}.name", name)
-        seen.add(name)
-        yield from _SLICE_PORT(where, port)
-
-
 def _ip_of_family(version: int) -> Rule:
     # Only IPv6 addresses must be in canonical form, because older servers accepted other forms of IPv4.
     well_formed = ip_checks.address if version == 4 else ip_checks.canonical_address
@@ -308,17 +298,8 @@ def _domain_name(path: str, value: str) -> Iterator[FieldError]:
                 return
 
 
-def _distinct_names(syntax: Callable[[str], list[str]]) -> Rule:
-    def run(path: str, values: Sequence[JsonObject] | None) -> Iterator[FieldError]:
-        seen: set[str] = set()
-        for index, item in enumerate(values or ()):
-            where, name = f"{path}[{index}].name", item.get("name", "")
-            if name in seen:
-                yield problems.duplicate(where, name)
-            seen.add(name)
-            yield from check.named(where, name, syntax(name))
-
-    return run
+def _unique_names(syntax: Callable[[str], list[str]]) -> Rule:
+    return unique("name", after=rules(("name", named(syntax, empty=True))))
 
 
 def _some_address(path: str, subset: JsonObject) -> Iterator[FieldError]:
@@ -349,13 +330,13 @@ _SLICE_PORT = rules(
 )
 _SLICE = rules(
     ("addressType", one_of("FQDN", "IPv4", "IPv6", required=True)),
-    ("ports", _slice_port_names),
+    ("ports", unique("name", before=rules(("name", named(names.dns1123_label))), after=_SLICE_PORT)),
 )
 _ENDPOINT = (
     ("nodeName?", named(names.dns1123_subdomain, empty=True)),
     ("hostname?", named(names.dns1123_label, empty=True)),
-    ("hints.forZones", _distinct_names(names.label_value)),
-    ("hints.forNodes", _distinct_names(names.dns1123_subdomain)),
+    ("hints.forZones", _unique_names(names.label_value)),
+    ("hints.forNodes", _unique_names(names.dns1123_subdomain)),
 )
 _SOME_ADDRESS = required("must contain at least 1 address")
 _SLICE_ENDPOINTS = {

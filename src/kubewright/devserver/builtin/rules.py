@@ -270,6 +270,27 @@ def each(rule: Rule) -> Rule:
     return lambda path, value: [error for item in value or () for error in rule(path, item)]
 
 
+def unique(field: str, *, before: Rule | None = None, after: Rule | None = None) -> Rule:
+    """Make the rule that no two items of a list have the same value in a field.
+
+    `before` and `after` are rules for each item, which run before and after this check of the same item.
+    """
+
+    def run(path: str, value: Sequence[JsonObject] | None) -> Iterator[FieldError]:
+        seen: set[Any] = set()
+        for index, item in enumerate(value or ()):
+            where, found = f"{path}[{index}]", item.get(field) or ""
+            if before is not None:
+                yield from before(where, item)
+            if found in seen:
+                yield problems.duplicate(f"{where}.{field}", found)
+            seen.add(found)
+            if after is not None:
+                yield from after(where, item)
+
+    return run
+
+
 def distinct(path: str, value: Sequence[Any] | None) -> Iterator[FieldError]:
     """Check that no item of a list occurs twice."""
     for index, item in enumerate(value or ()):

@@ -40,6 +40,7 @@ from kubewright.devserver.builtin.rules import (
     one_of,
     required,
     rules,
+    unique,
     unset,
 )
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
@@ -367,20 +368,15 @@ def _audiences(driver: JsonObject) -> str:
     return UNSET if requests is None else ",".join(item.get("audience", "") for item in requests)
 
 
-def _node_drivers(path: str, drivers: Sequence[JsonObject] | None) -> Iterator[FieldError]:
-    found = drivers or ()
-    for index, driver in enumerate(found):
-        where, name = f"{path}[{index}]", driver.get("name", "")
-        yield from _NODE_DRIVER(where, driver)
-        if any(other.get("name", "") == name for other in found[:index]):
-            yield problems.duplicate(f"{where}.name", name)
-        keys: Sequence[str] = items(driver, "topologyKeys")
-        for position, key in enumerate(keys):
-            if not key:
-                yield problems.required(where)
-            if key in keys[:position]:
-                yield problems.duplicate(where, key)
-            yield from check.named(where, key, names.qualified_name(key))
+def _topology_keys(path: str, driver: JsonObject) -> Iterator[FieldError]:
+    # The real server reports all of them at the driver.
+    keys: Sequence[str] = items(driver, "topologyKeys")
+    for position, key in enumerate(keys):
+        if not key:
+            yield problems.required(path)
+        if key in keys[:position]:
+            yield problems.duplicate(path, key)
+        yield from check.named(path, key, names.qualified_name(key))
 
 
 def _node_id(path: str, value: str | None) -> Iterator[FieldError]:
@@ -445,7 +441,7 @@ _NODE_DRIVER = rules(
     ("nodeID", required(), _node_id),
     ("allocatable.count", check.not_negative),
 )
-_CSI_NODE = rules(("spec.drivers", _node_drivers))
+_CSI_NODE = rules(("spec.drivers", unique("name", before=_NODE_DRIVER, after=_topology_keys)))
 _CAPACITY = rules(
     ("nodeTopology", check.label_selector),
     ("storageClassName", named(names.dns1123_subdomain, empty=True)),
