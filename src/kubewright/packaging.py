@@ -1,10 +1,10 @@
 """What an operator's Deployment looks like beside its image: environment, volumes, replicas, resources."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from kubewright.api import DeclarationError, Quantity, QuantityError, names
+from kubewright.api import ConfigError, DeclarationError, Quantity, QuantityError, names
 
 __all__ = ["Env", "Volume", "Workload"]
 
@@ -13,7 +13,12 @@ SCRATCH = "tmp"
 
 
 class Env(msgspec.Struct, frozen=True):
-    """An environment variable of the operator's container: a value, or a key of a Secret or ConfigMap."""
+    """An environment variable of the operator's container: a value, or a key of a Secret or ConfigMap.
+
+    `Env("TOKEN", secret="provider-token", required=True, description="token of the accounts service")`. `kubewright run`
+    does not start while a `required` variable is unset or empty, and `kubewright doctor` reports it; both show its
+    `description`. `optional` lets the Pod start without the Secret or ConfigMap.
+    """
 
     name: str
     value: str = ""
@@ -21,6 +26,8 @@ class Env(msgspec.Struct, frozen=True):
     config_map: str = ""
     key: str = ""
     optional: bool = False
+    required: bool = False
+    description: str = ""
 
     def __post_init__(self) -> None:
         given = [text for text in (self.value, self.secret, self.config_map) if text]
@@ -28,6 +35,36 @@ class Env(msgspec.Struct, frozen=True):
             raise DeclarationError(f"Env({self.name!r}): give one of value=, secret=, config_map=")
         if self.key and not (self.secret or self.config_map):
             raise DeclarationError(f"Env({self.name!r}): key= belongs to secret= or config_map=")
+        if self.required and self.optional:
+            raise DeclarationError(f"Env({self.name!r}): give one of required=True, optional=True")
+        if self.required and self.value:
+            raise DeclarationError(f"Env({self.name!r}): required=True has no effect with value=")
+
+    @property
+    def purpose(self) -> str:
+        """Return what the variable is for and where a deployed operator takes it from."""
+        kind, source = ("Secret", self.secret) if self.secret else ("ConfigMap", self.config_map)
+        origin = (
+            f"a deployed operator takes it from {kind} {source}, key {self.key or self.name}"
+            if source
+            else ""
+        )
+        return "; ".join(filter(None, (self.description, origin)))
+
+
+def missing_env(declared: Iterable[Env], environment: Mapping[str, str]) -> list[Env]:
+    """Return the required variables that an environment does not set, or sets to nothing."""
+    return [variable for variable in declared if variable.required and not environment.get(variable.name)]
+
+
+def check_env(declared: Iterable[Env], environment: Mapping[str, str]) -> None:
+    """Raise ConfigError if an environment lacks required variables."""
+    if missing := missing_env(declared, environment):
+        lines = [
+            f"environment variable {one.name} is not set{f' ({one.purpose})' if one.purpose else ''}"
+            for one in missing
+        ]
+        raise ConfigError("; ".join(lines))
 
 
 class Volume(msgspec.Struct, frozen=True):

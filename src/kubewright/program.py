@@ -1,11 +1,13 @@
 """Run an operator from a Python program: `python -m`, a FastAPI application, a thread."""
 
+import os
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from kubewright.controller import Operator
+from kubewright.packaging import check_env
 
 
 async def run(
@@ -25,6 +27,7 @@ async def run(
     address: the program around may serve its own. It leaves signals and logging to that program. `kubewright.manager`
     has every option.
     """
+    check_env(operator.env, os.environ)
     # Declaring an operator must not load what runs one; reading modules and files must not block the event loop.
     asyncio: Any = import_module("asyncio")
     manager: Any = await asyncio.to_thread(import_module, "kubewright.manager")

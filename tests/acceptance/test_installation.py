@@ -134,7 +134,7 @@ async def test_installed_with_least_rights_it_works_with_least_rights(
     assert await operator.ended(signal.SIGTERM, timeout=60) == 0
 
     told = await kubewright("rbac", "verify", target, "--recording", str(recording))
-    assert "rules were used and none is missing" in told
+    assert "rights were used and none is missing" in told
     accesses = [
         access for run in await asyncio.to_thread(read_recordings, recording) for access in run.accesses
     ]

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from kubewright.api import Meta, Model, Object, ObjectKey, Resource, kind_of
 from kubewright.api.builtin import apiextensions_v1, rbac_v1
+from kubewright.backoff import Backoff
 from kubewright.cache import Cache, Change, Selection
 from kubewright.client import Client, Impersonation, load_config, requests
 from kubewright.schema import crd
@@ -29,6 +31,14 @@ class Gadget(Resource[GadgetSpec, Model], group="cache.example.com", version="v1
 
 class Latecomer(Resource[GadgetSpec, Model], group="cache.example.com", version="v1"):
     """A kind that is not there at first."""
+
+
+class Newcomer(Resource[GadgetSpec, Model], group="cache.example.com", version="v1"):
+    """A kind whose CRD is watched."""
+
+
+class Straggler(Resource[GadgetSpec, Model], group="cache.example.com", version="v1"):
+    """A kind whose CRD may not be watched."""
 
 
 async def install(client: Client, kind: type[Object] = Gadget) -> None:
@@ -184,6 +194,67 @@ async def test_a_kind_that_is_missing_at_first_is_named_and_found_later(cluster:
     finally:
         # The next run of this test on a cluster that stays shall find it missing again.
         await client.delete(DEFINITION, "latecomers.cache.example.com")
+
+
+async def test_a_kind_is_read_at_once_when_its_crd_is_established(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Only the watch of the CRD can end a pause of this length.
+    monkeypatch.setattr("kubewright.cache.watcher.RETRY_REFUSED", Backoff(base=3600.0))
+    client = cluster.client
+    cache = Cache(client)
+    informer = cache.informer(Selection(kind_of(Newcomer)), Newcomer)
+    try:
+        async with running(cache):
+
+            async def reported() -> bool:
+                return "Waiting for the CRD of newcomers.cache.example.com" in caplog.text
+
+            await eventually(reported)
+            assert "`kubewright install`" in caplog.text
+            assert "`kubewright run --install`" in caplog.text
+            await client.apply(crd(Newcomer), kind=DEFINITION, field_manager="test")
+            await informer.wait_synced(90)
+    finally:
+        await client.delete(DEFINITION, "newcomers.cache.example.com")
+
+
+async def test_an_account_that_may_not_watch_crds_asks_for_the_kind_again(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="kubewright.cache")
+    client = cluster.client
+    user = f"joe-{cluster.namespace}"
+    reading = {
+        "metadata": {"name": user},
+        "rules": [
+            {"apiGroups": ["cache.example.com"], "resources": ["stragglers"], "verbs": ["list", "watch"]}
+        ],
+    }
+    bound = {
+        "metadata": {"name": user},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": user},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+    }
+    await client.create(reading, kind=kind_of(rbac_v1.ClusterRole))
+    await client.create(bound, kind=kind_of(rbac_v1.ClusterRoleBinding))
+    config = dataclasses.replace(cluster.config, impersonate=Impersonation(user=user))
+    try:
+        async with Client(config) as reader:
+            cache = Cache(reader)
+            informer = cache.informer(Selection(kind_of(Straggler)), Straggler)
+            async with running(cache):
+
+                async def reported() -> bool:
+                    return "No permission to watch the CRD stragglers.cache.example.com" in caplog.text
+
+                await eventually(reported)
+                await client.apply(crd(Straggler), kind=DEFINITION, field_manager="test")
+                await informer.wait_synced(90)
+    finally:
+        await client.delete(DEFINITION, "stragglers.cache.example.com")
+        await client.delete(rbac_v1.ClusterRoleBinding, user)
+        await client.delete(rbac_v1.ClusterRole, user)
 
 
 async def test_a_missing_rule_is_named_and_its_return_noticed(cluster: Cluster) -> None:

@@ -92,6 +92,8 @@ async def test_a_declared_controller_can_still_be_called() -> None:
         (lambda: owned(Note, finalizer="a b"), "a b"),
         (lambda: Env("A", value="x", secret="y"), "give one of"),
         (lambda: Env("A", key="x"), "key= belongs to"),
+        (lambda: Env("A", secret="x", required=True, optional=True), "give one of required=True"),
+        (lambda: Env("A", value="x", required=True), "required=True has no effect with value="),
         (Operator, "has no controllers"),
         (lambda: Operator(Controller(Shell, reconcile), name="A"), "operator name 'A'"),
         (

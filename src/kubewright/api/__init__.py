@@ -86,7 +86,7 @@ from kubewright.api.raw import (
     raw_object,
     split_list,
 )
-from kubewright.api.rbac import PolicyRule, lease_rules, review_rules
+from kubewright.api.rbac import PolicyRule, Right, lease_rules, review_rules, rights_of
 from kubewright.api.resource import Object, Resource, is_controlled_by, owner_reference
 from kubewright.api.scalars import Scalar
 from kubewright.api.selectors import (
@@ -157,6 +157,7 @@ __all__ = [
     "RequestTooLarge",
     "Requirement",
     "Resource",
+    "Right",
     "Rule",
     "Scalar",
     "Scale",
@@ -208,6 +209,7 @@ __all__ = [
     "problems",
     "raw_object",
     "review_rules",
+    "rights_of",
     "set_condition",
     "split_list",
     "status_wire",

@@ -155,7 +155,7 @@ class NotFound(ApiError):
         resource, slash, subresource = self.object.partition(" ")[0].partition("/")
         if resource and slash:
             return f"the kind has no {subresource.partition('.')[0]} here, or its CRD is not installed"
-        return "the server does not serve this kind: is its CRD installed?"
+        return "the server does not serve this kind: is its CRD installed? (`kubewright install` installs those of an operator)"
 
 
 class MethodNotAllowed(ApiError):

@@ -1,6 +1,7 @@
 """RBAC rules as values, and those that every operator needs beside what its controllers declare."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -19,6 +20,29 @@ class PolicyRule(msgspec.Struct, frozen=True):
         if self.resource_names:
             rule["resourceNames"] = list(self.resource_names)
         return rule | {"verbs": list(self.verbs)}
+
+
+class Right(NamedTuple):
+    """One right, as all commands count them: a verb on a resource, whatever the namespaces and names."""
+
+    group: str
+    resource: str
+    verb: str
+
+    def __str__(self) -> str:
+        plain, slash, subresource = self.resource.partition("/")
+        return f"{self.verb} {plain}{f'.{self.group}' if self.group else ''}{slash}{subresource}"
+
+
+def rights_of(rules: Iterable[PolicyRule]) -> set[Right]:
+    """Return each right that rules grant."""
+    return {
+        Right(group, resource, verb)
+        for rule in rules
+        for group in rule.api_groups
+        for resource in rule.resources
+        for verb in rule.verbs
+    }
 
 
 def lease_rules(name: str) -> list[PolicyRule]:

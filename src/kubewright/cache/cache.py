@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar, cast
 
+from kubewright.api import Kind
+from kubewright.cache.definitions import DefinitionWatches
 from kubewright.cache.feed import Feed, FeedOptions
 from kubewright.cache.informer import Informer
 from kubewright.cache.selection import Selection
@@ -38,12 +40,15 @@ class Cache:
             _CollectorPause().held if pause_gc else nullcontext
         )
         self._source = source
+        self._definitions = DefinitionWatches(source, self._kind_established)
         self._options = FeedOptions(
             metrics=metrics or Registry(),
             sync_timeout=sync_timeout,
             field_managers=field_managers,
             streaming=streaming,
             filling=filling,
+            kind_missing=self._kind_missing,
+            kind_served=self._definitions.served,
         )
         self._feeds: dict[Selection, Feed] = {}
         self._informers: dict[tuple[Selection, type[Any]], Informer[Any]] = {}
@@ -104,11 +109,21 @@ class Cache:
         finally:
             self._group = None
             self._tasks.clear()
+            self._definitions.clear()
 
     async def wait_synced(self, timeout: float | None = None) -> None:
         """Wait until every selection in use has been read completely once."""
         for feed in self.feeds:
             await feed.wait_synced(timeout)
+
+    def _kind_missing(self, kind: Kind) -> None:
+        if self._group is not None:
+            self._definitions.missing(kind, self._group)
+
+    def _kind_established(self, kind: Kind) -> None:
+        for feed in self.feeds:
+            if feed.selection.kind == kind:
+                feed.retry_now()
 
     def _start(self, feed: Feed) -> None:
         if self._group is not None:

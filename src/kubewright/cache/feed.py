@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, aclosing, nullcontext
 
 import msgspec
 
-from kubewright.api import KubewrightError, ObjectKey, RawObject
+from kubewright.api import Kind, KubewrightError, NotFound, ObjectKey, RawObject
 from kubewright.cache.selection import Selection
 from kubewright.cache.source import Source
 from kubewright.cache.store import Change, Store
@@ -94,6 +94,10 @@ class FeedOptions(msgspec.Struct, frozen=True, kw_only=True):
     field_managers: Collection[str] = ()
     streaming: bool = True
     filling: Callable[[], AbstractContextManager[None]] = nullcontext
+    kind_missing: Callable[[Kind], None] = lambda kind: None
+    """Called when the server answers that it does not serve a kind."""
+    kind_served: Callable[[Kind], None] = lambda kind: None
+    """Called when a kind that was missing is served."""
 
 
 class Feed:
@@ -112,6 +116,7 @@ class Feed:
         self._failure: Failed | None = None
         self._failing_since = 0.0
         self._logged = ""
+        self._retry_now = asyncio.Event()
         for name, text, read in (
             ("kubewright_cache_objects", "Number of objects held", lambda: len(self._store.objects)),
             (
@@ -133,6 +138,7 @@ class Feed:
                 self.selection,
                 streaming=self._options.streaming,
                 metrics=self._options.metrics,
+                retry_now=self._retry_now,
             )
             async with aclosing(events):
                 async for arrived in events:
@@ -145,6 +151,10 @@ class Feed:
                         # A stream that always has data would keep every other task waiting.
                         count = 0
                         await asyncio.sleep(0)
+
+    def retry_now(self) -> None:
+        """End the pause after a failed attempt to read: the next one is expected to succeed."""
+        self._retry_now.set()
 
     @property
     def synced(self) -> bool:
@@ -262,11 +272,24 @@ class Feed:
         attempt(subscriber, change, failed)
 
     def _failed(self, failed: Failed) -> None:
+        missing = isinstance(failed.error, NotFound) and failed.error.kind_missing
         if not failed.ordinary and self._logged != str(failed.error):
-            _log.warning(
-                "Cannot read %s, trying again in %.1f s: %s", self.selection, failed.retry_in, failed.error
-            )
+            if missing and not self.selection.kind.builtin:
+                _log.warning(
+                    "Waiting for the CRD of %s: install the CRDs of this operator with `kubewright install` or "
+                    "`kubewright run --install`",
+                    self.selection,
+                )
+            else:
+                _log.warning(
+                    "Cannot read %s, trying again in %.1f s: %s",
+                    self.selection,
+                    failed.retry_in,
+                    failed.error,
+                )
             self._logged = str(failed.error)
+        if missing:
+            self._options.kind_missing(self.selection.kind)
         if self._failure is None:
             self._failing_since = asyncio.get_running_loop().time()
         self._failure = failed
@@ -275,6 +298,7 @@ class Feed:
         if self._logged:
             failed_for = asyncio.get_running_loop().time() - self._failing_since
             _log.info("Reading %s again after %.1f s", self.selection, failed_for)
+        self._options.kind_served(self.selection.kind)
         self._failure, self._logged = None, ""
 
     def _metric_labels(self) -> dict[str, str]:

@@ -148,18 +148,25 @@ class _Sort(Enum):
 
 
 def watch_forever(
-    source: Source, selection: Selection, *, streaming: bool = True, metrics: Registry | None = None
+    source: Source,
+    selection: Selection,
+    *,
+    streaming: bool = True,
+    metrics: Registry | None = None,
+    retry_now: asyncio.Event | None = None,
 ) -> AsyncGenerator[Events, None]:
     """Yield what happens to the selected objects, as many events at once as have arrived; never ends by itself.
 
     With `streaming` the present state comes from a WatchList where the server has it, else from a list in pages.
+    Setting `retry_now` ends the pause after a failure.
 
     Streaming ─ bookmark ─▶ Watching ◀─ whole ─ Listing
         │ not understood ────────────────────────▶ │
         ◀─ expired, refused, history replaced ─ Watching     ◀─ pages expired: without pages
     Each failure pauses in between, longer each time.
     """
-    return _Watcher(source, selection, streaming, metrics or Registry()).events()
+    retry_now = retry_now or asyncio.Event()
+    return _Watcher(source, selection, streaming, metrics or Registry(), retry_now).events()
 
 
 class _Narrowed(TypedDict):
@@ -170,8 +177,16 @@ class _Narrowed(TypedDict):
 
 
 class _Watcher:
-    def __init__(self, source: Source, selection: Selection, streaming: bool, metrics: Registry) -> None:
+    def __init__(
+        self,
+        source: Source,
+        selection: Selection,
+        streaming: bool,
+        metrics: Registry,
+        retry_now: asyncio.Event,
+    ) -> None:
         self._source = source
+        self._retry_now = retry_now
         self._selection = selection
         self._streams = streaming
         self._state: State = self._afresh()
@@ -206,7 +221,17 @@ class _Watcher:
                 failed = self._recover(error)
                 if failed is not None:
                     yield (failed,)
-                    await asyncio.sleep(failed.retry_in)
+                    await self._wait(failed.retry_in)
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait before the next attempt, until there is a reason to expect that it succeeds."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._retry_now.wait()
+        except TimeoutError:
+            return
+        self._retry_now.clear()
+        self._failures = 0
 
     def _enter(self, state: State) -> AsyncGenerator[Events, None]:
         match state:

@@ -98,7 +98,22 @@ async def test_an_operator_is_rehearsed_deployed_and_taken_away(
         await cluster.client.get(core_v1.Namespace, f"{name}-system")
 
     assert await command(cluster, "deploy", target, *IMAGE) == 0
-    assert f"deployment.apps/{name}-controller-manager is available" in capsys.readouterr().out
+    shown = capsys.readouterr().out.splitlines()
+    assert f"customresourcedefinition.apiextensions.k8s.io/parcels.{name}.example.com created" in shown
+    assert f"deployment.apps/{name}-controller-manager created" in shown
+    assert f"deployment.apps/{name}-controller-manager is available" in shown
+
+    other = (IMAGE[0], "registry.example/parcels:2")
+    assert await command(cluster, "deploy", target, *other) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert f"deployment.apps/{name}-controller-manager configured" in shown
+    assert f"customresourcedefinition.apiextensions.k8s.io/parcels.{name}.example.com unchanged" in shown
+    assert f"clusterrole.rbac.authorization.k8s.io/{name}-manager-role unchanged" in shown
+    assert await command(cluster, "deploy", target, *IMAGE) == 0
+    capsys.readouterr()
+    assert await command(cluster, "deploy", target, *IMAGE) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert {line.split()[1] for line in shown} == {"unchanged", "is"}
     running = await cluster.client.get(apps_v1.Deployment, f"{name}-controller-manager", f"{name}-system")
     assert running.spec.template.spec.containers[0].image == IMAGE[1]
 

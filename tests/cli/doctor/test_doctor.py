@@ -121,10 +121,16 @@ async def test_crds_are_compared_with_the_code(
     assert found["deployment"]["state"] == "skipped"
 
     where = ("--kubeconfig", str(cluster.kubeconfig))
-    assert await asyncio.to_thread(run, "install", target, *where) == 0
+    capsys.readouterr()
+    for word in ("created", "unchanged"):
+        assert await asyncio.to_thread(run, "install", target, *where) == 0
+        shown = capsys.readouterr().out
+        assert shown == f"customresourcedefinition.apiextensions.k8s.io/patients.{group} {word}\n"
     found = await findings(capsys, cluster.kubeconfig, target)
     assert found[crd]["state"] == "ok"
     assert found["rights to run"]["state"] == "ok"
+    # get, list and watch of patients, patch of their status, create and patch of Events
+    assert found["rights to run"]["detail"] == "all 6 rights are allowed"
 
     other = operator(tmp_path, group, field="weight")
     found = await findings(capsys, cluster.kubeconfig, other)
@@ -275,3 +281,28 @@ def test_a_cluster_that_does_not_answer_is_one_finding(
     shown = capsys.readouterr().out
     assert "cannot be reached" in shown
     assert "-> check the server's address" in shown
+
+
+async def test_a_required_environment_variable_that_is_unset_is_named(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(operator(tmp_path, f"{cluster.namespace}.example.com"))
+    declared = 'kw.packaging.Env("PATIENT_TOKEN", secret="login", key="token", required=True, description="token of the clinic")'
+    path.write_text(
+        path.read_text() + f'operator = kw.Operator(patients, name="patients", env=[{declared}])\n'
+    )
+    monkeypatch.delenv("PATIENT_TOKEN", raising=False)
+    found = await findings(capsys, cluster.kubeconfig, str(path))
+    finding = found["environment variable PATIENT_TOKEN"]
+    assert finding["state"] == "warning"
+    assert finding["detail"] == (
+        "is not set (token of the clinic; a deployed operator takes it from Secret login, key token)"
+    )
+    assert await asyncio.to_thread(run, "run", str(path), "--kubeconfig", str(cluster.kubeconfig)) == 1
+    assert capsys.readouterr().err == (
+        "Error: environment variable PATIENT_TOKEN is not set "
+        "(token of the clinic; a deployed operator takes it from Secret login, key token)\n"
+    )
+    monkeypatch.setenv("PATIENT_TOKEN", "x")
+    found = await findings(capsys, cluster.kubeconfig, str(path))
+    assert found["environment"]["detail"] == "PATIENT_TOKEN set"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from kubewright.api import CUSTOM_RESOURCE_DEFINITION, JsonObject
 from kubewright.cli.definitions.compatibility import check_compatible, conversion_in, live_definition
 from kubewright.cli.definitions.removal import ESTABLISHED_WITHIN, InstallError, wait_gone
+from kubewright.cli.documents import apply_document, called
 from kubewright.cli.progress import Progress
 from kubewright.client import Client
 
@@ -44,9 +45,9 @@ async def install_one(client: Client, definition: JsonObject, progress: Progress
 
 async def _apply(client: Client, definition: JsonObject, progress: Progress) -> None:
     name = definition["metadata"]["name"]
-    await client.apply(definition, field_manager=FIELD_MANAGER, kind=CUSTOM_RESOURCE_DEFINITION)
+    changed = await apply_document(client, definition, CUSTOM_RESOURCE_DEFINITION, FIELD_MANAGER)
     await wait_established(client, name, progress)
-    progress.done(f"customresourcedefinition.apiextensions.k8s.io/{name} installed")
+    progress.done(f"{called(definition)} {changed}")
 
 
 async def with_live_conversions(client: Client, definitions: Sequence[JsonObject]) -> list[JsonObject]:

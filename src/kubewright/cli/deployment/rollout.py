@@ -8,7 +8,7 @@ from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.cli.definitions import FIELD_MANAGER, check_compatible, install_one
 from kubewright.cli.deployment.diagnosis import explain, hindrance, pods_of
 from kubewright.cli.deployment.leftovers import leftovers
-from kubewright.cli.documents import called
+from kubewright.cli.documents import apply_document, called
 from kubewright.cli.progress import Progress
 from kubewright.client import Client
 
@@ -44,8 +44,8 @@ async def deploy(
         if document["kind"] == "Namespace":
             await _wait_namespace_free(client, document["metadata"]["name"], progress)
         kind = await _kind_of(client, document)
-        await client.apply(document, field_manager=FIELD_MANAGER, kind=kind)
-        progress.done(f"{called(document)} applied")
+        changed = await apply_document(client, document, kind, FIELD_MANAGER)
+        progress.done(f"{called(document)} {changed}")
     await _prune(client, documents, labels, progress)
     for document in documents:
         if document["kind"] == "Deployment":

@@ -1,5 +1,6 @@
 """Checks of an operator's setup: CRDs, permissions, webhook certificates, Deployment."""
 
+import os
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -28,6 +29,7 @@ from kubewright.cli.documents import diff
 from kubewright.client import Client
 from kubewright.controller import Operator, rules_for
 from kubewright.generate import Names, crds
+from kubewright.packaging import missing_env
 from kubewright.schema import compare
 from kubewright.webhook import WebhookNames, registration_rules, webhook_rules
 
@@ -48,6 +50,7 @@ async def check_operator(
         places_of(operator, namespaces),
     )
     return [
+        *_environment(operator),
         *await _definitions(client, operator, target),
         await check_rights(
             client,
@@ -66,6 +69,23 @@ async def check_operator(
         *await check_webhooks(client, operator, target),
         await _deployment(client, operator, target),
     ]
+
+
+def _environment(operator: Operator) -> list[Finding]:
+    """Check the required environment variables, which `kubewright run` on this machine needs."""
+    required = [variable for variable in operator.env if variable.required]
+    if not required:
+        return []
+    if missing := missing_env(required, os.environ):
+        return [
+            doubtful(
+                f"environment variable {one.name}",
+                f"is not set{f' ({one.purpose})' if one.purpose else ''}",
+                f"set {one.name} before `kubewright run`",
+            )
+            for one in missing
+        ]
+    return [well("environment", f"{', '.join(variable.name for variable in required)} set")]
 
 
 async def _rights_to_register(client: Client, operator: Operator, target: str) -> list[Finding]:

@@ -1,5 +1,6 @@
 """Objects as people name and compare them: kinds by name, documents from files, diffs of YAML."""
 
+from kubewright.cli.documents.applying import apply_document
 from kubewright.cli.documents.brought import brought_kinds
 from kubewright.cli.documents.comparison import (
     Comparison,
@@ -21,6 +22,7 @@ from kubewright.cli.documents.resources import (
 __all__ = [
     "Comparison",
     "Requested",
+    "apply_document",
     "brought_kinds",
     "called",
     "diff",

@@ -130,5 +130,5 @@ def _shown(operator: Operator, result: Verification, output: str) -> str:
     ]
     lines += [f"unused  {right}: {why}" for right, why in result.unused]
     if result.proved:
-        lines.append(f"{operator.name}: all {result.used} rules were used and none is missing")
+        lines.append(f"{operator.name}: all {result.used} rights were used and none is missing")
     return "\n".join(lines)

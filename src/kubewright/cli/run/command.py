@@ -28,6 +28,7 @@ from kubewright.client import Client, ClusterConfig, load_config
 from kubewright.client.recording import Recording
 from kubewright.controller import Operator
 from kubewright.manager import ElectionOptions, Manager, ManagerOptions, WebhookOptions
+from kubewright.packaging import check_env
 
 # Loaded only where they are asked for: an operator in a cluster needs neither a cluster of its own nor CRDs.
 DEVCLUSTER = "kubewright.devcluster"
@@ -153,6 +154,7 @@ def command(
         run_program(lambda: until_signalled(_reload(ctx, target, dev=dev)))
         return
     operator = load_operator(target)
+    check_env(operator.env, os.environ)
     log.addFilter(OnlyControllers([controller.name for controller in operator.controllers]))
     if dev:
         options |= {"webhook_reach": "url", "passing": True, **_free_ports(ctx)}
