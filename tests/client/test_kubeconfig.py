@@ -218,7 +218,9 @@ def test_a_missing_file_is_said(tmp_path: Path) -> None:
 
 
 def test_nothing_at_all_is_said_with_the_way_out() -> None:
-    with pytest.raises(ConfigError, match=r"no cluster is configured.*Set KUBECONFIG.*`kubewright run --dev`"):
+    with pytest.raises(
+        ConfigError, match=r"no cluster is configured.*Set KUBECONFIG.*`kubewright run --dev`"
+    ):
         load_config()
 
 

@@ -1,4 +1,4 @@
-"""Apply an object and tell what that changed, in the words of `kubectl apply`."""
+"""Apply an object and report what that changed, in the words of `kubectl apply`."""
 
 from typing import Literal
 
