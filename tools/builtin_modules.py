@@ -1,12 +1,13 @@
 """Writes the Python modules of the built-in kinds from the facts about them."""
 
 import json
-import keyword
 import re
 from dataclasses import dataclass
 from typing import Any
 
 from builtin_facts import GROUPS, META, META_TYPES, Facts
+
+from kubewright.api.model import camel, snake
 
 APIEXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 PACKAGES = {f"io.k8s.api.{module.replace('_', '.')}": module for module in GROUPS}
@@ -61,18 +62,9 @@ class Written:
     keys: tuple[str, ...] | None
 
 
-def snake(wire: str) -> str:
-    """Return the Python name: `clusterIPs` is `cluster_ips`."""
-    if wire in NAMES:
-        return NAMES[wire]
-    text = re.sub(r"([A-Z]{2,})s(?=[A-Z]|$)", lambda match: match[1].capitalize() + "s", wire)
-    text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", text).lower()
-    return f"{text}_" if keyword.iskeyword(text) else text
-
-
-def camel(name: str) -> str:
-    head, *tail = name.rstrip("_").split("_")
-    return head + "".join(word[:1].upper() + word[1:] for word in tail)
+def python_name(wire: str) -> str:
+    """Return the Python name of a field."""
+    return NAMES.get(wire) or snake(wire)
 
 
 def render(facts: Facts) -> dict[str, str]:
@@ -146,7 +138,7 @@ class Writer:
         keys = None
         if prop.get("x-kubernetes-list-type") in ("map", "set"):
             keys = tuple(prop.get("x-kubernetes-list-map-keys", ()))
-        return Written(snake(wire), wire, text, default, needs, keys)
+        return Written(python_name(wire), wire, text, default, needs, keys)
 
     def default(self, owner: str, wire: str, text: str) -> str:
         prop = self.facts.schemas[owner]["properties"][wire]

@@ -6,7 +6,7 @@ import pytest
 import schema_answers
 import schema_kinds as kinds
 
-from kubewright.api import DeclarationError, Field, Model, Object
+from kubewright.api import DeclarationError, Field, Model, Object, to_wire
 from kubewright.schema import check_crd, crd, crd_warnings, structural, validate, version_priority
 
 _SPEC: dict[str, Any] = structural(kinds.EverythingSpec)["properties"]
@@ -214,3 +214,23 @@ def test_a_definition_carries_the_labels_and_annotations_of_its_versions() -> No
     with pytest.raises(DeclarationError, match=r"Wrong: crd_labels: 'a b': a valid label"):
 
         class Wrong(Object, group="ex.io", version="v1", crd_labels={"app": "a b"}): ...  # pyright: ignore[reportUnusedClass] (rejected)
+
+
+def test_a_default_that_only_the_server_fills_in_is_not_in_python() -> None:
+    class Port(Model):
+        protocol: Annotated[str | None, Field(default="TCP")] = None
+        name: Annotated[str | None, Field(default="")] = None
+
+    assert structural(Port)["properties"] == {
+        "protocol": {"type": "string", "default": "TCP"},
+        "name": {"type": "string", "default": ""},
+    }
+    assert to_wire(Port()) == {}
+
+
+def test_two_defaults_of_one_field_are_an_error() -> None:
+    class Port(Model):
+        protocol: Annotated[str, Field(default="TCP")] = "UDP"
+
+    with pytest.raises(DeclarationError, match=r"Port\.protocol: Field\(default=\.\.\.\) and a Python"):
+        structural(Port)

@@ -27,6 +27,7 @@ JsonObject = dict[str, Any]
 _PLAIN = frozenset({str, int, float, bool})
 _EMPTY: tuple[Any, ...] = ("", [], {})
 _ALWAYS = object()
+_OR_NULL = object()
 _ZEROS: dict[Any, Any] = {str: "", int: 0, float: 0.0, bool: False, bytes: ""}
 _MISSING = r"Object missing required field `(.+)`"
 _encoder = msgspec.json.Encoder()
@@ -34,7 +35,10 @@ _building = threading.RLock()
 
 
 def to_wire(obj: msgspec.Struct, *, without_status: bool = False) -> JsonObject:
-    """Return the wire form: what was set, never None, `apiVersion` and `kind` first for objects."""
+    """Return the wire form: what was set, `apiVersion` and `kind` first for objects.
+
+    None is left out, except in a required field with `Field(nullable=True)`, where it is null.
+    """
     wire: JsonObject = {}
     if isinstance(obj, Object):
         kind = kind_of(obj)
@@ -123,7 +127,11 @@ def zero(cls: type[T]) -> T:
 
 def _put(obj: msgspec.Struct, wire: JsonObject) -> None:
     for value, (name, omitted) in zip(astuple(obj), _plan(obj.__class__), strict=True):
-        if value is None or value is omitted:
+        if value is None:
+            if omitted is _OR_NULL:
+                wire[name] = None
+            continue
+        if value is omitted:
             continue
         # Most fields of most objects are empty: two empty values of one class are equal.
         if not value and value.__class__ is omitted.__class__ and not omitted:
@@ -180,7 +188,7 @@ def _plan(cls: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
     said = field_info(cls)
     plan: list[tuple[str, Any]] = []
     for item in msgspec.structs.fields(cls):
-        omitted = _ALWAYS
+        omitted = _OR_NULL if item.required and said[item.name].nullable else _ALWAYS
         if not item.required and said[item.name].optional is not False:
             made = item.default if item.default_factory is msgspec.NODEFAULT else item.default_factory()
             default = _wire_value(made)

@@ -29,6 +29,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
     Bounds are the server's business: they go into the CRD and never make decoding fail. A field is required when it has
     no default; `optional=False` requires one that has (it is then always sent, even when empty), `optional=True` never.
+    `default` is what the server fills in where nothing was sent; the Python default of such a field is None.
     """
 
     description: str = ""
@@ -57,6 +58,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     immutable: bool = False
     int64: bool = False
     optional: bool | None = None
+    default: Any = msgspec.UNSET
     preserve_unknown_fields: bool = False
     embedded_resource: bool = False
     rules: Sequence[Rule] = ()

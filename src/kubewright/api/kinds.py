@@ -16,7 +16,8 @@ Scope = Literal["Namespaced", "Cluster"]
 class Kind(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True, dict=True):
     """A kind on the wire; stands wherever a class does for kinds that have none.
 
-    Of several versions `stored` marks the one that is kept; a kind with one version need not say it.
+    Of several versions `stored` marks the one that is kept; a kind with one version need not say it. `builtin` marks
+    the kinds that every cluster has, `external` those whose CRDs another project installs.
     """
 
     group: str
@@ -36,6 +37,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True, dict=True
     deprecated: str | bool = False
     selectable_fields: Sequence[str] = ()
     builtin: bool = False
+    external: bool = False
 
     def __post_init__(self) -> None:
         if not self.singular:

@@ -2,6 +2,8 @@
 
 import copy
 import inspect
+import keyword
+import re
 import sys
 import typing
 from collections.abc import Mapping, Sequence
@@ -33,6 +35,13 @@ def camel(name: str) -> str:
         return name
     head, *tail = name.rstrip("_").split("_")
     return head + "".join([word[:1].upper() + word[1:] for word in tail])
+
+
+def snake(name: str) -> str:
+    """Return the Python name of a wire name: `testNum` is `test_num`, `clusterIPs` is `cluster_ips`, `from` is `from_`."""
+    text = re.sub(r"([A-Z]{2,})s(?=[A-Z]|$)", lambda match: match[1].capitalize() + "s", name)
+    text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", text).lower()
+    return f"{text}_" if keyword.iskeyword(text) else text
 
 
 class ModelType(msgspec.StructMeta):

@@ -69,6 +69,7 @@ class ObjectType(ModelType):
         wire_names: Mapping[str, str] | None = None,
         lists: Mapping[str, tuple[str, ...]] | None = None,
         builtin: bool = False,
+        external: bool = False,
         kw_only: bool = True,
     ) -> _O:
         """Make one kind; without group and version, a class for others to derive from."""
@@ -107,9 +108,10 @@ class ObjectType(ModelType):
             deprecated=deprecated,
             selectable_fields=selectable_fields,
             builtin=builtin,
+            external=external,
         )
         cls.__crd_metadata__ = {"labels": dict(crd_labels or {}), "annotations": dict(crd_annotations or {})}
-        if not builtin:
+        if not (builtin or external):
             _refuse_names(name, cls.__kind__)
             _refuse_paths(cls)
             _refuse_crd_metadata(name, **cls.__crd_metadata__)
@@ -236,6 +238,7 @@ class Object(Model, metaclass=ObjectType, kw_only=False):
         wire_names: Mapping[str, str] | None = None,
         lists: Mapping[str, tuple[str, ...]] | None = None,
         builtin: bool = False,
+        external: bool = False,
         kw_only: bool = True,
     ) -> None:
         """Name the class keywords for type checkers; the metaclass has read them."""

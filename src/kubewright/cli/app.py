@@ -49,7 +49,7 @@ COMMANDS: Mapping[str, Entry] = {
         "kubewright.cli.doctor.command", "Check the cluster and the operator's setup, and suggest fixes."
     ),
     "init": Entry("kubewright.cli.project.init", "Create a new project."),
-    "create": Entry("kubewright.cli.project.create", "Add a kind or a webhook to the project."),
+    "create": Entry("kubewright.cli.project.create", "Add a kind, a webhook or types to the project."),
     "build": Entry("kubewright.cli.packages.build", "Build the project's container image."),
     "bundle": Entry("kubewright.cli.packages.bundle", "Generate an OLM bundle for the project."),
     "scorecard": Entry(

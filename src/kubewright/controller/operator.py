@@ -18,7 +18,7 @@ class Operator:
     The lifespan is entered before the controllers start and left after they stopped; declaring,
     rendering and installing never enter it. `planning` is entered in its place by `kubewright plan`: it must
     not change external systems. `kinds` lists kinds whose CRDs the operator installs beside those that it reconciles;
-    a kind that it only owns or watches is installed by another operator. `env` and `workload` describe its Deployment.
+    a kind that it only owns or watches, and one declared with `external=True`, is installed by another operator. `env` and `workload` describe its Deployment.
     """
 
     def __init__(
@@ -52,15 +52,27 @@ class Operator:
         self.planning = planning
         self.env: tuple[Env, ...] = tuple(env)
         self.workload = workload
+        for kind in kinds:
+            if kind_of(kind).external:
+                raise DeclarationError(
+                    f"kinds=[{kind.__name__}]: its CRD is installed by another project (external=True): "
+                    "remove it from kinds="
+                )
         own = (controller.kind for controller in self.controllers)
         converted = (cls for each in self.webhooks.versions.values() for cls in each.classes.values())
         brought = (*own, *kinds, *converted)
-        declared = (kind for kind in brought if isinstance(kind, type) and not kind_of(kind).builtin)
-        self.kinds: tuple[type[Any], ...] = tuple(dict.fromkeys(declared))
+        self.kinds: tuple[type[Any], ...] = tuple(
+            dict.fromkeys(kind for kind in brought if isinstance(kind, type) and _is_installed_here(kind))
+        )
         self.webhooks.check(self.kinds)
 
     def __repr__(self) -> str:
         return f"Operator({', '.join(map(repr, self.controllers))}, name={self.name!r})"
+
+
+def _is_installed_here(kind: type[Object]) -> bool:
+    declared = kind_of(kind)
+    return not (declared.builtin or declared.external)
 
 
 def _default_name(controllers: Sequence[Controller[Any]], webhooks: Sequence[Webhook]) -> str:

@@ -2,7 +2,8 @@
 
 `project` writes a project, `kinds` a kind or a version of one, `webhooks` what is asked before objects are
 stored; `source` edits the user's Python files by their syntax tree. `naming` derives and validates names,
-`changes` lists what changed for existing projects, `texts` fills the templates.
+`changes` lists what changed for existing projects, `texts` fills the templates. `external` writes classes of other
+projects' kinds from their CRDs.
 """
 
 from kubewright.scaffold.changes import changes_between, is_newer

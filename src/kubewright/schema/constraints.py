@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from kubewright.api import DeclarationError, Field, Rule
 from kubewright.schema.json_tree import Schema
 from kubewright.schema.patterns import PatternError, compile_pattern
@@ -34,6 +36,7 @@ _TYPES_OF_KEYWORD: dict[str, tuple[str, ...]] = {
     "map_type": ("object",),
     "embedded_resource": ("object",),
 }
+_ANYTHING: Schema = {"x-kubernetes-preserve-unknown-fields": True}
 _RANGES = (
     ("ge", "le"), ("ge", "lt"), ("gt", "le"), ("gt", "lt"), ("min_length", "max_length"),
     ("min_items", "max_items"), ("min_properties", "max_properties"),
@@ -53,6 +56,11 @@ def apply_constraints(schema: Schema, field: Field, location: str, name: str) ->
     for keyword, value in _plain_keywords(field):
         schema[keyword] = value
     _bounds(schema, field)
+    if field.default is not msgspec.UNSET:
+        schema["default"] = field.default
+    if field.preserve_unknown_fields and schema.get("additionalProperties") == _ANYTHING:
+        # Both keywords say the same of dict[str, Any], and the server accepts only one of them.
+        del schema["additionalProperties"]
     if field.int64:
         schema["format"] = "int64"
     if field.enum:

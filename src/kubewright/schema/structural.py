@@ -27,6 +27,7 @@ from kubewright.api import (
     Rule,
     Scalar,
     field_types,
+    kind_of,
     model_rules,
     to_wire,
 )
@@ -70,6 +71,8 @@ class _SchemaBuilder:
 
     def struct(self, cls: type[msgspec.Struct], outer: tuple[type, ...]) -> Schema:
         is_kind = issubclass(cls, Object)
+        # The CRD of another project declares its defaults field by field; nothing follows from Python's.
+        external = is_kind and kind_of(cls).external
         schema: Schema = {"type": "object"}
         if cls.__doc__:
             schema["description"] = inspect.cleandoc(cls.__doc__)
@@ -85,13 +88,16 @@ class _SchemaBuilder:
             node = self.annotated(annotations[info.name], location, (*outer, cls), info.encode_name)
             if info.name in lists:
                 set_list_keys(node, lists[info.name])
-            if is_kind and info.encode_name == "status":
+            if not external:
+                _reject_second_default(info, field, location)
+            if is_kind and info.encode_name == "status" and not external:
                 _drop_defaults(node)
-            elif field.optional is not False:
+            elif field.optional is not False and not external:
                 # A default would fill in a field that must be set.
                 _add_default(node, info, location)
             properties[info.encode_name] = node
-            if _is_required(info, field) and not (is_kind and info.encode_name == "status"):
+            # An object starts without a status; a status that another project requires stays required.
+            if _is_required(info, field) and (external or not (is_kind and info.encode_name == "status")):
                 required.append(info.encode_name)
         if properties:
             schema["properties"] = properties
@@ -211,6 +217,13 @@ def _enumeration(values: typing.Sequence[Any], location: str) -> Schema:
 
 def _is_required(info: msgspec.structs.FieldInfo, field: Field) -> bool:
     return info.required if field.optional is None else not field.optional
+
+
+def _reject_second_default(info: msgspec.structs.FieldInfo, field: Field, location: str) -> None:
+    if field.default is not msgspec.UNSET and not info.required and info.default is not None:
+        raise _declaration_error(
+            location, "Field(default=...) and a Python default contradict each other", "use None in Python"
+        )
 
 
 def _add_default(schema: Schema, info: msgspec.structs.FieldInfo, location: str) -> None:

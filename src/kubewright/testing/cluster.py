@@ -17,6 +17,7 @@ from kubewright.client import Client, ClusterConfig
 from kubewright.client.recording import VARIABLE, Recording
 from kubewright.controller import Operator
 from kubewright.devserver import Faults
+from kubewright.documents import read_yaml
 from kubewright.manager import Manager, ManagerOptions, WebhookOptions
 from kubewright.schema import crd
 from kubewright.testing.accounts import grant, revoke
@@ -31,6 +32,8 @@ DEFAULT_TIMEOUT = 60.0
 """Seconds a test waits for a condition before it fails; only failures take that long."""
 _POLL, _LONGEST_POLL, _PATIENT_SHARE = 0.02, 5.0, 0.05
 _OFF = "0"
+_SUFFIXES = (".yaml", ".yml", ".json")
+_DEFINITION = CUSTOM_RESOURCE_DEFINITION.kind
 _ANY_PORT = "127.0.0.1:0"
 
 
@@ -118,29 +121,47 @@ class Cluster(OnOneLoop):
                 if path := os.environ.get(VARIABLE):
                     await asyncio.to_thread(asked.append_to, Path(path), operator.name)
 
-    async def install(self, *installed: Operator | type[Object]) -> None:
-        """Install the CRDs of operators or of single kinds and wait until they are served."""
+    async def install(self, *installed: Operator | type[Object] | Path) -> None:
+        """Install the CRDs of operators, of single kinds, or in files, and wait until they are served.
+
+        A path is a YAML or JSON file, or a directory of them; other objects in them are ignored. Operators do not
+        install the CRDs of kinds with `external=True`: pass such a class itself, or the file of its project.
+        """
         versions: dict[tuple[str, str], list[Any]] = {}
-        for declared in (
-            kind for one in installed for kind in ((one,) if isinstance(one, type) else one.kinds)
-        ):
-            kind = kind_of(declared)
-            versions.setdefault((kind.group, kind.kind), []).append(declared)
+        for one in installed:
+            if isinstance(one, Path):
+                for definition in await asyncio.to_thread(_definitions_in, one):
+                    await self._install(definition)
+                continue
+            for declared in (one,) if isinstance(one, type) else one.kinds:
+                kind = kind_of(declared)
+                versions.setdefault((kind.group, kind.kind), []).append(declared)
         for classes in versions.values():
-            definition = crd(*classes)
-            await self.client.apply(
-                definition, field_manager="kubewright-testing", kind=CUSTOM_RESOURCE_DEFINITION
+            await self._install(crd(*classes))
+
+    async def _install(self, definition: JsonObject) -> None:
+        await self.client.apply(
+            definition, field_manager="kubewright-testing", kind=CUSTOM_RESOURCE_DEFINITION
+        )
+        name, spec = definition["metadata"]["name"], definition["spec"]
+        await self.eventually(CUSTOM_RESOURCE_DEFINITION, name, _established)
+        for version in spec["versions"]:
+            if not version["served"]:
+                continue
+            kind = Kind(
+                group=spec["group"],
+                version=version["name"],
+                kind=spec["names"]["kind"],
+                plural=spec["names"]["plural"],
+                namespaced=spec["scope"] == "Namespaced",
             )
-            name = definition["metadata"]["name"]
-            await self.eventually(CUSTOM_RESOURCE_DEFINITION, name, _established)
-            for declared in classes:
-                await self._wait(
-                    partial(self._served, kind_of(declared)),
-                    CUSTOM_RESOURCE_DEFINITION,
-                    name,
-                    f"is not served in {kind_of(declared).version}",
-                    DEFAULT_TIMEOUT,
-                )
+            await self._wait(
+                partial(self._served, kind),
+                CUSTOM_RESOURCE_DEFINITION,
+                name,
+                f"is not served in {kind.version}",
+                DEFAULT_TIMEOUT,
+            )
 
     async def _served(self, kind: Kind) -> Any:
         """Return True if a kind is served: a real server does so some time after it is established."""
@@ -289,6 +310,16 @@ async def _until_ready(manager: Manager, work: asyncio.Task[None]) -> None:
 def _comes_of_absence(error: LookupError | AttributeError) -> bool:
     """Distinguish a value that the operator may still set (an item, a None part) from a mistake in the test."""
     return isinstance(error, LookupError) or error.obj is None
+
+
+def _definitions_in(path: Path) -> list[JsonObject]:
+    """Return the CRDs in a file or directory; raise ValueError if there are none."""
+    files = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES) if path.is_dir() else [path]
+    documents: list[Any] = [document.value for file in files for document in read_yaml(file.read_bytes())]
+    found = [each for each in documents if each and each.get("kind") == _DEFINITION]
+    if not found:
+        raise ValueError(f"{path} contains no CustomResourceDefinition")
+    return found
 
 
 def _established(definition: JsonObject) -> bool:

@@ -1,4 +1,4 @@
-"""`kubewright create api` and `kubewright create webhook`: additions to a project."""
+"""`kubewright create api`, `create webhook` and `create types`: additions to a project."""
 
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from kubewright.api import ConfigError, plural_of
 from kubewright.cli.project.additions import add, declared_kinds, print_changes
 from kubewright.cli.project.asking import known
 from kubewright.cli.project.settings import Project, the_project
+from kubewright.cli.project.types import types
 from kubewright.scaffold import (
     Addition,
     Declared,
@@ -26,7 +27,10 @@ from kubewright.scaffold import (
 
 @click.group()
 def command() -> None:
-    """Add a kind or a webhook to the current project."""
+    """Add a kind, a webhook or classes of other projects' kinds to the current project."""
+
+
+command.add_command(types)
 
 
 @command.command()
