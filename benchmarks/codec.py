@@ -2,15 +2,19 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
+import pydantic
 from harness import Bench, alternate
+from pydantic import BaseModel
 
 import kubewright as kw
-from kubewright.api import decode, split_list
+from kubewright.api import decode, encode, split_list
 
 ITEMS = 10_000
+FEW = 2_000
 
 
 class Part(kw.Model):
@@ -40,6 +44,28 @@ class WidgetStatus(kw.Model):
 
 class Widget(kw.Resource[WidgetSpec, WidgetStatus], group="bench.example.com", version="v1"):
     """A custom resource of about 2 KB."""
+
+
+class PydanticPart(BaseModel):
+    """One part of a widget."""
+
+    name: str
+    image: str
+    size: Annotated[int, pydantic.Field(ge=0)] = 1
+    env: dict[str, str] = {}
+
+
+class PydanticSpec(BaseModel):
+    """The desired state of a widget."""
+
+    replicas: Annotated[int, pydantic.Field(ge=0)]
+    parts: list[PydanticPart] = []
+    selector: dict[str, str] = {}
+    paused: bool = False
+
+
+class PydanticWidget(kw.Resource[PydanticSpec, WidgetStatus], group="bench.example.com", version="v1"):
+    """The same resource with a pydantic model as its spec."""
 
 
 class ListMeta(msgspec.Struct, rename="camel"):
@@ -158,6 +184,20 @@ def main() -> int:
         },
     )
     bench.row(f"split {ITEMS:,} into bytes and metadata", "processor time", "ms", runs, goal="<= 2.2")
+    bench.progress("pydantic models")
+    objects = [msgspec.json.encode(widget(number)) for number in range(FEW)]
+    for title, work in (
+        ("read", lambda cls: [decode(cls, each) for each in objects]),
+        ("read and write", lambda cls: [encode(decode(cls, each)) for each in objects]),
+    ):
+        runs = alternate(
+            bench.rounds,
+            {
+                "kubewright": milliseconds(partial(work, PydanticWidget)),
+                "kw.Model": milliseconds(partial(work, Widget)),
+            },
+        )
+        bench.row(f"{title} {FEW:,} objects, spec of a pydantic model", "processor time", "ms", runs)
     return bench.report()
 
 

@@ -97,7 +97,7 @@ class Row:
         return ours.median / peer.median
 
     @property
-    def measured(self) -> float | None:
+    def compared(self) -> float | None:
         """Return what the goal is about: the ratio, or our own figure where the goal names its unit."""
         words = self.goal.split()
         if len(words) == 3 and OURS in self.measured:
@@ -107,10 +107,10 @@ class Row:
     @property
     def met(self) -> bool | None:
         """Return True if the goal is met; None without a goal or without what it is about."""
-        if not self.goal or self.measured is None:
+        if not self.goal or self.compared is None:
             return None
         comparison, bound = self.goal.split()[:2]
-        return _COMPARISONS[comparison](self.measured, float(bound))
+        return _COMPARISONS[comparison](self.compared, float(bound))
 
     def as_json(self) -> dict[str, Any]:
         ours = self.measured.get(OURS)

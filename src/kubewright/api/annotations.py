@@ -193,6 +193,8 @@ def _way_out(part: Any, origin: Any) -> str:
     if isinstance(origin, type) and issubclass(origin, msgspec.Struct):
         name = f"{_name(get_args(part)[0]).title()}{origin.__name__}"
         return f"give it a name: class {name if name.isidentifier() else 'Another'}({origin.__name__}[...])"
+    if hasattr(part, "__pydantic_validator__"):
+        return "a pydantic model can only be the spec or status of a kind: derive it from Model"
     if is_typeddict(part) or hasattr(part, "__dataclass_fields__") or hasattr(part, "_fields"):
         return "derive it from Model"
     if isinstance(part, type) and issubclass(part, Flag):

@@ -16,6 +16,7 @@ from kubewright.api.annotations import members
 from kubewright.api.errors import DeclarationError, DecodeError
 from kubewright.api.kinds import Kind, kind_of
 from kubewright.api.model import field_info, field_types, is_builtin
+from kubewright.api.pydantic_models import is_pydantic, read_pydantic, write_pydantic
 from kubewright.api.resource import Object
 from kubewright.api.scalars import Scalar
 from kubewright.guards import must_propagate, text_of
@@ -167,7 +168,7 @@ def _wire_value(value: Any) -> Any:
         case date() | UUID() | bytes():
             return msgspec.to_builtins(value)
         case _:
-            return value
+            return write_pydantic(value) if is_pydantic(value.__class__) else value
 
 
 def _time(value: datetime) -> str:
@@ -223,6 +224,8 @@ def _read_scalar(kind: type, value: Any) -> Any:
         return value
     if issubclass(kind, Scalar):
         return kind.from_wire(value)
+    if is_pydantic(kind):
+        return read_pydantic(kind, value)
     raise NotImplementedError(f"{kind.__name__} cannot be read from the wire")
 
 
@@ -233,6 +236,10 @@ def _refused_by_hook(cls: type, error: BaseException) -> DecodeError:
 def _located(cls: type, error: msgspec.ValidationError) -> DecodeError:
     text, _, path = str(error).partition(" - at `$")
     where = path.rstrip("`").lstrip(".")
+    if isinstance(error.__cause__, DecodeError):
+        # A pydantic model was invalid, and knows which of its fields.
+        inner = error.__cause__.path
+        where = f"{where}{'' if inner.startswith('[') else '.'}{inner}".strip(".")
     missing = re.fullmatch(_MISSING, text)
     if missing:
         where, text = f"{where}.{missing[1]}".lstrip("."), "is required"
@@ -282,7 +289,9 @@ def _fields(cls: type[msgspec.Struct]) -> tuple[tuple[str, Any, bool], ...]:
 
 
 def _is_container(part: Any) -> bool:
-    return get_origin(part) in (list, dict) or (isinstance(part, type) and issubclass(part, msgspec.Struct))
+    if get_origin(part) in (list, dict) or is_pydantic(part):
+        return True
+    return isinstance(part, type) and issubclass(part, msgspec.Struct)
 
 
 def _nothing(part: Any, *, fill: bool) -> Any:
@@ -293,4 +302,4 @@ def _nothing(part: Any, *, fill: bool) -> Any:
         return _tidy_struct(part, {}, fill=fill)
     if isinstance(part, type) and issubclass(part, Scalar):
         return "0"
-    return {} if get_origin(part) is dict else _ZEROS.get(part)
+    return {} if get_origin(part) is dict or is_pydantic(part) else _ZEROS.get(part)

@@ -4,13 +4,14 @@ import difflib
 import re
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Union, cast, get_args, get_origin
 
 import msgspec
 
 from kubewright.api.kinds import Kind
 from kubewright.api.model import field_types
+from kubewright.api.pydantic_models import is_pydantic, pydantic_schema
 from kubewright.api.scalars import Scalar
 
 _STEP = re.compile(
@@ -63,6 +64,10 @@ def _step(hint: Any, name: str, place: str) -> tuple[Any, str]:
         return (get_args(hint)[0], "") if not name else (Any, f"{place} is a list: write {place}[*].{name}")
     if origin is dict:
         return (get_args(hint)[1], "") if name else (Any, f"{place} is a map, not a list")
+    if is_pydantic(hint):
+        hint = pydantic_schema(hint, place)
+    if isinstance(hint, dict):
+        return _schema_step(cast(dict[str, Any], hint), name, place)
     if not isinstance(hint, type) or hint is Any:
         return Any, ""
     if not issubclass(hint, msgspec.Struct) or issubclass(hint, Scalar):
@@ -78,12 +83,25 @@ def _field(cls: type[msgspec.Struct], name: str, place: str) -> tuple[Any, str]:
         return field_types(cls)[known[name]], ""
     if name in _TYPE_META and "metadata" in known:
         return str, ""
+    return Any, _unknown(known, name, place)
+
+
+def _schema_step(schema: dict[str, Any], name: str, place: str) -> tuple[Any, str]:
+    """Take a step inside a pydantic model, which is known by its schema."""
+    fields: dict[str, Any] = schema.get("properties") or {}
+    if not fields:
+        inner: Any = schema.get("additionalProperties" if name else "items")
+        return cast(Any, inner) if isinstance(inner, dict) else Any, ""
+    return (fields[name], "") if name in fields else (Any, _unknown(fields, name, place))
+
+
+def _unknown(known: Mapping[str, Any], name: str, place: str) -> str:
     close = difflib.get_close_matches(name, known, n=1) or difflib.get_close_matches(
         name.lower(), [wire.lower() for wire in known], n=1
     )
     meant = next((wire for wire in known if close and wire.lower() == close[0].lower()), "")
     advice = f"did you mean {meant!r}?" if meant else f"its fields are {', '.join(sorted(known))}"
-    return Any, f"{place} has no field {name!r}: {advice}"
+    return f"{place} has no field {name!r}: {advice}"
 
 
 def _plain(hint: Any) -> Any:

@@ -24,6 +24,7 @@ from kubewright.api.annotations import (
 )
 from kubewright.api.errors import DeclarationError
 from kubewright.api.fields import Field, Rule
+from kubewright.api.pydantic_models import is_pydantic
 
 _M = TypeVar("_M", bound="ModelType")
 _MAKERS = frozenset({__name__, "kubewright.api.resource"})
@@ -50,6 +51,10 @@ class ModelType(msgspec.StructMeta):
     __rules__: tuple[Rule, ...]
     __lists__: dict[str, tuple[str, ...]]
     __builtin__: bool
+
+    def may_be_pydantic(self, name: str, annotation: Any) -> bool:
+        """Return True if a field is a pydantic model in a place where one is allowed."""
+        return False
 
     @classmethod
     def __prepare__(cls, name: str, bases: tuple[type, ...], /, **keywords: Any) -> dict[str, object]:
@@ -157,7 +162,8 @@ def _protect_defaults(cls: str, namespace: dict[str, Any]) -> None:
             kind = getattr(annotation, "__name__", annotation)
             way = f"write {name}: Annotated[{kind}, Field(...)]"
             raise DeclarationError(f"{cls}.{name}: Field(...) is no default: {way}")
-        if isinstance(default, msgspec.Struct) or (isinstance(default, list | dict) and default):
+        is_model = isinstance(default, msgspec.Struct) or is_pydantic(default.__class__)
+        if is_model or (isinstance(default, list | dict) and default):
             namespace[name] = msgspec.field(default_factory=partial(cast(Any, copy.deepcopy), default))
 
 
@@ -183,7 +189,9 @@ def _inherited_names(bases: tuple[type, ...]) -> dict[str, str]:
 
 def _refuse_problems(cls: ModelType, annotations: Mapping[str, Any]) -> None:
     for name in cls.__struct_fields__:
-        trouble = problem(annotations[name]) if name in annotations else ""
+        if name not in annotations or cls.may_be_pydantic(name, annotations[name]):
+            continue
+        trouble = problem(annotations[name])
         if trouble:
             raise DeclarationError(f"{cls.__name__}.{name}: {trouble}")
 

@@ -18,7 +18,7 @@ from typing import (
 
 import msgspec
 
-from kubewright.api.annotations import body_annotations
+from kubewright.api.annotations import body_annotations, members
 from kubewright.api.errors import DeclarationError
 from kubewright.api.field_paths import path_problems
 from kubewright.api.fields import Column, Rule, Scale
@@ -27,10 +27,12 @@ from kubewright.api.kinds import Kind, Scope, kind_of, plural_of
 from kubewright.api.meta import Meta, OwnerReference, controller_of
 from kubewright.api.model import Model, ModelType, required_fields
 from kubewright.api.names import dns1035_label, dns1123_subdomain, label_value, qualified_name
+from kubewright.api.pydantic_models import is_pydantic, pydantic_schema, required_field
 
 Spec = TypeVar("Spec")
 Status = TypeVar("Status")
 _O = TypeVar("_O", bound="ObjectType")
+_PARTS = ("spec", "status")
 _RESERVED = frozenset({"apiVersion", "kind"})
 
 
@@ -39,6 +41,10 @@ class ObjectType(ModelType):
 
     __kind__: Kind
     __crd_metadata__: dict[str, dict[str, str]]
+
+    def may_be_pydantic(self, name: str, annotation: Any) -> bool:
+        """Return True if a field is a pydantic model: spec and status can be."""
+        return name in _PARTS and is_pydantic(_one_type(annotation))
 
     def __new__(
         mcls: type[_O],
@@ -86,6 +92,7 @@ class ObjectType(ModelType):
             kw_only=kw_only,
         )
         _refuse_reserved(cls)
+        _check_pydantic(cls, namespace["__annotations__"])
         if not (group or version or kind):
             return cls
         if scope not in ("Namespaced", "Cluster"):
@@ -128,15 +135,29 @@ def _fill_generics(name: str, namespace: dict[str, Any]) -> None:
         open_fields = {key: given[hint] for key, hint in get_type_hints(origin).items() if hint in given}
         namespace["__annotations__"] = {**open_fields, **body_annotations(namespace)}
         for key, model in open_fields.items():
-            if isinstance(model, ModelType):
+            if isinstance(model, ModelType) or is_pydantic(model):
                 _give_default(f"{name}.{key}", key, model, namespace)
             elif not isinstance(model, TypeVar):
                 raise DeclarationError(f"{name}.{key}: {model!r} is no Model: derive it from Model")
 
 
-def _give_default(where: str, key: str, model: ModelType, namespace: dict[str, Any]) -> None:
-    missing = required_fields(cast(type[msgspec.Struct], model))
-    if not missing:
+def _one_type(annotation: Any) -> Any:
+    """Return the type of a field that has only one beside None."""
+    parts = [part for part in members(annotation) if part not in (None, type(None))]
+    return parts[0] if len(parts) == 1 else None
+
+
+def _check_pydantic(cls: ObjectType, annotations: Mapping[str, Any]) -> None:
+    """Raise DeclarationError if a pydantic model has no structural schema."""
+    for part in _PARTS:
+        model = _one_type(annotations.get(part))
+        if is_pydantic(model):
+            pydantic_schema(model, f"{cls.__name__}.{part}")
+
+
+def _give_default(where: str, key: str, model: Any, namespace: dict[str, Any]) -> None:
+    missing = [required_field(model)] if is_pydantic(model) else required_fields(model)
+    if not any(missing):
         namespace.setdefault(key, msgspec.field(default_factory=model))
     elif key == "status":
         field = f"{model.__name__}.{missing[0]}"

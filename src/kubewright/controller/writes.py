@@ -28,6 +28,7 @@ from kubewright.api import (
     decode,
     to_wire,
 )
+from kubewright.api.pydantic_models import is_pydantic, write_pydantic
 from kubewright.controller.errors import CannotOwn, OwnedByAnother
 
 Operations = list[dict[str, Any]]
@@ -216,13 +217,15 @@ def desired_status(target: Subject, status: Model | JsonObject | None) -> JsonOb
     """Return the given status as a JSON object, or that of the target if none is given."""
     if isinstance(status, Model):
         return to_wire(status)
+    if is_pydantic(status.__class__):
+        return write_pydantic(status)
     return dict(target.document.get("status") or {} if status is None else status)
 
 
 def observes_generation(target: Subject, status: Model | JsonObject | None) -> bool:
     """Return True if the conditions of the status have a field observedGeneration."""
     meant: Any = getattr(target.given, "status", None) if status is None else status
-    if isinstance(meant, Model):
+    if isinstance(meant, Model) or is_pydantic(meant.__class__):
         conditions: list[Any] = getattr(meant, "conditions", None) or []
         return any(hasattr(condition, "observed_generation") for condition in conditions)
     conditions = desired_status(target, status).get("conditions") or []

@@ -31,6 +31,7 @@ from kubewright.api import (
     model_rules,
     to_wire,
 )
+from kubewright.api.pydantic_models import is_pydantic, pydantic_schema, write_pydantic
 from kubewright.schema.constraints import apply_constraints, rule_to_json
 from kubewright.schema.json_tree import Json, Schema
 from kubewright.schema.validation import apply_defaults
@@ -159,6 +160,8 @@ class _SchemaBuilder:
     def _class(self, cls: type, location: str, outer: tuple[type, ...]) -> Schema:
         if issubclass(cls, Scalar):
             return dict(cls.structural)
+        if is_pydantic(cls):
+            return pydantic_schema(cls, location)
         if issubclass(cls, Enum):
             return _enumeration([member.value for member in cls], location)
         if cls is Meta:
@@ -252,6 +255,8 @@ def _to_json(value: Any) -> Any:
         raise ValueError(f"{value}: not a JSON number: use a finite number")
     if isinstance(value, msgspec.Struct):
         return to_wire(value)
+    if is_pydantic(value.__class__):
+        return write_pydantic(value)
     if isinstance(value, Scalar):
         return value.to_wire()
     if isinstance(value, Enum):
