@@ -185,6 +185,10 @@ MADE_FOR_YOU = frozenset(
     }
 )
 """Classes whose objects are only given to authors: their constructors are not shown."""
+DERIVED = frozenset({"Model", "Object", "Resource"})
+"""Classes whose subclasses take keywords."""
+HIDDEN_KEYWORDS = ("builtin:", "kw_only:", "lists:", "**")
+"""Keywords for the generated classes of built-in kinds."""
 
 
 class PagesError(Exception):
@@ -326,6 +330,8 @@ def _default(node: ast.expr | None) -> str:
         text = _text(keyword.value)
         if keyword.arg == "default":
             return text
+        if keyword.arg == "default_factory" and text.startswith("_"):
+            return "..."
         if keyword.arg == "default_factory":
             return {"dict": "{}", "list": "[]", "set": "set()"}.get(text.partition("[")[0], f"{text}()")
     return ""
@@ -514,6 +520,8 @@ def class_entry(cls: type[Any], label: str, doc: str) -> Iterator[str]:
         yield f"Base: {', '.join(parents)}\n"
     if doc:
         yield f"{doc}\n"
+    if keywords := _class_keywords(cls):
+        yield f"Keywords of a subclass:\n\n```python\n{keywords}\n```\n"
     public = [each for each in members.values() if not each.name.startswith("_")]
     fields = [each for each in public if not each.is_method]
     # The signature of the constructor shows the others.
@@ -529,6 +537,20 @@ def class_entry(cls: type[Any], label: str, doc: str) -> Iterator[str]:
             ]
             yield "```python\n" + "\n".join(lines) + "\n```\n"
             yield f"{member.doc}\n"
+
+
+def _class_keywords(cls: type[Any]) -> str:
+    """Return what can be given after the bases of a subclass, for classes that are made to be derived from."""
+    if cls.__name__ not in DERIVED:
+        return ""
+    member = members_of(cls, every=True)["__init_subclass__"]
+    (node,) = (each for each in member.nodes if isinstance(each, Function))
+    shown = [
+        each
+        for each in parameters_of(node, member.module, bound=True)
+        if not each.startswith(HIDDEN_KEYWORDS)
+    ]
+    return _call("class YourClass", [cls.__name__, *shown], ": ...")
 
 
 def _field_line(member: Member) -> str:

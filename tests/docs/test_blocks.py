@@ -37,6 +37,15 @@ PAGES = sorted(
     for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     if path.parent.name not in NOT_TYPED
 )
+LINKING = sorted(
+    path.relative_to(ROOT)
+    for path in [
+        *ROOT.glob("*.md"),
+        *(ROOT / "examples").rglob("*.md"),
+        *(ROOT / "docs" / "decisions").glob("*.md"),
+    ]
+)
+RELATIVE_LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)(?:#[^)]*)?\)")
 GENERATORS = ("generate_cli_reference.py", "generate_reference.py", "generate_guides.py")
 FENCE = re.compile(
     r"^(?:<!-- not run: (?P<unrun>\S[^\n]+) -->\n)?```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$",
@@ -244,6 +253,13 @@ def test_a_page_is_complete_when_read_as_a_file(path: Path) -> None:
     text = (ROOT / path).read_text()
     assert "--8<--" not in text, f"{path} includes another file"
     assert not re.search(r"^::: ", text, re.MULTILINE), f"{path} is filled in by a plugin"
+
+
+@pytest.mark.parametrize("path", LINKING, ids=str)
+def test_relative_links_lead_to_files(path: Path) -> None:
+    """MkDocs checks the links between the pages of the site; these files are read in the repository."""
+    for target in RELATIVE_LINK.findall((ROOT / path).read_text()):
+        assert ((ROOT / path).parent / target).exists(), f"{path}: {target} does not exist"
 
 
 def test_the_page_on_debugging_shows_the_launch_json_of_new_projects() -> None:

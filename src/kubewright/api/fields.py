@@ -25,7 +25,7 @@ class Rule(_RuleDetails, frozen=True):
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True):
-    """What the schema says about a field; stands inside `Annotated[type, Field(...)]`.
+    """Constraints and metadata of a field in the CRD's schema: `Annotated[int, Field(ge=0, description="...")]`.
 
     Bounds are the server's business: they go into the CRD and never make decoding fail. A field is required when it has
     no default; `optional=False` requires one that has (it is then always sent, even when empty), `optional=True` never.
@@ -79,7 +79,7 @@ class Column(_ColumnDetails, frozen=True):
 
 
 class Scale(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the scale subresource finds its three values."""
+    """The JSON paths of the scale subresource: desired replicas, current replicas and the label selector."""
 
     spec: str
     status: str

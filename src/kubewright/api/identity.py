@@ -26,7 +26,7 @@ class GroupVersionKind(NamedTuple):
 
 
 class ObjectKey(NamedTuple):
-    """Where an object lies within its kind; cluster-scoped objects have no namespace."""
+    """The namespace and name of an object; the namespace of cluster-scoped objects is empty."""
 
     namespace: str
     name: str

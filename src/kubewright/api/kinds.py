@@ -14,7 +14,7 @@ Scope = Literal["Namespaced", "Cluster"]
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True, dict=True):
-    """A kind on the wire; stands wherever a class does for kinds that have none.
+    """Describe a kind that has no class; it can be used wherever a class can, and its objects are dictionaries.
 
     Of several versions `stored` marks the one that is kept; a kind with one version need not say it. `builtin` marks
     the kinds that every cluster has, `external` those whose CRDs another project installs.

@@ -198,7 +198,12 @@ def _refuse_problems(cls: ModelType, annotations: Mapping[str, Any]) -> None:
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
 class Model(msgspec.Struct, metaclass=ModelType):
-    """A struct of a resource: typed fields, snake_case here, camelCase on the wire."""
+    """A part of a kind, such as its spec: a class with typed fields.
+
+    Fields are snake_case in Python and camelCase in JSON. A field without a default is required. The docstring, types,
+    defaults and `Field(...)` become the schema in the CRD. `rules` are CEL rules for the whole model; `wire_names` gives
+    fields other names in JSON.
+    """
 
     __rules__: ClassVar[tuple[Rule, ...]]
     __lists__: ClassVar[dict[str, tuple[str, ...]]]

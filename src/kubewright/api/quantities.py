@@ -28,7 +28,7 @@ _MAX_EXPONENT = 999
 
 @total_ordering
 class Quantity(Scalar):
-    """An exact amount; equal amounts are equal however they are written."""
+    """A Kubernetes quantity such as `500m` or `1Gi`, with an exact value: `Quantity("1") == Quantity("1000m")`."""
 
     __slots__ = ("_exponent", "_format", "_mantissa", "_text")
     structural: ClassVar[Mapping[str, Any]] = {

@@ -228,7 +228,17 @@ def _status_of_no_kind() -> Any:
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
 class Object(Model, metaclass=ObjectType, kw_only=False):
-    """A kind whose fields lie at the top, beside `metadata`."""
+    """A kind whose fields are at the top level, beside `metadata`, as in a ConfigMap.
+
+    - `group`, `version`: the API group and version. A class without them is a base for kinds.
+    - `kind`, `plural`, `singular`, `list_kind`: names, by default derived from the name of the class.
+    - `scope`: "Namespaced" or "Cluster". `short_names`, `categories`: for kubectl.
+    - `columns`: what `kubectl get` prints. `scale`: the paths of the scale subresource.
+    - `status`: True if the kind has the status subresource, by default if it has a field `status`.
+    - `stored`, `served`, `deprecated`: for kinds with several versions.
+    - `selectable_fields`: fields for field selectors. `rules`: CEL rules for the whole object.
+    - `crd_labels`, `crd_annotations`: metadata of the CRD.
+    """
 
     __kind__: ClassVar[Kind]
     __crd_metadata__: ClassVar[dict[str, dict[str, str]]]
@@ -276,7 +286,10 @@ class Object(Model, metaclass=ObjectType, kw_only=False):
 
 
 class Resource(Object, Generic[Spec, Status]):
-    """A kind with `spec` and `status`: `class Shell(Resource[ShellSpec, ShellStatus], group=..., version=...)`."""
+    """A kind with `spec` and `status`: `class Shell(Resource[ShellSpec, ShellStatus], group=..., version=...)`.
+
+    The keywords are those of `Object`. The docstring of the class is the description of the kind in `kubectl explain`.
+    """
 
     spec: Spec
     status: Status = msgspec.field(default_factory=_status_of_no_kind)

@@ -61,7 +61,7 @@ class ServiceAccountToken:
 
 
 class Client(Writer):
-    """Speak to one cluster: `async with Client(load_config()) as client: ...`.
+    """A client of one cluster: `async with Client(load_config()) as client: ...`.
 
     Kinds are given as classes, and objects come typed; or as `Kind`, and objects are wire dictionaries.
     Every request has a time-out. What can go wrong is in `kubewright.api.failures`.

@@ -44,7 +44,7 @@ class EmbeddedEnvironment(Environment):
 
 
 class RealEnvironment(Environment):
-    """A real control plane, with kubelet stages of ours in place of a node."""
+    """A real control plane with simulated kubelets."""
 
     name: ServerName = "real"
 

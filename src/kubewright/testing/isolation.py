@@ -43,7 +43,7 @@ async def isolated(
 
 @asynccontextmanager
 async def embedded() -> AsyncGenerator[Cluster, None]:
-    """Run a dev cluster in the current event loop: with faults to order and, on a loop that jumps, with its time."""
+    """Run a dev cluster in the current event loop, with fault injection and, under `virtual_time`, with a virtual clock."""
     scratch = await asyncio.to_thread(Scratch.create, "kubewright-embedded-")
     try:
         async with DevCluster() as dev:

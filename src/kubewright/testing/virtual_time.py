@@ -87,7 +87,7 @@ class _JumpingSelector(selectors.DefaultSelector):
 
 
 def virtual_time(test: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
-    """Make a coroutine function a plain one that runs on a loop of its own with a virtual clock."""
+    """Run the decorated coroutine function on an event loop with a virtual clock, which jumps to the next timer."""
 
     @functools.wraps(test)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
