@@ -5,6 +5,7 @@ import logging
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ sys.path.insert(0, str(Path(__file__).parent / "http"))
 
 from acceptance_report import Reporter
 
-from kubewright.testing import Cluster
+from kubewright.client import ClusterConfig, load_config
+from kubewright.testing import Cluster, ControlPlane
 from kubewright.testing.controlplane import binaries_folder
 
 # An example must never fail because a busy machine took long to find or to try it. By default each test tries the
@@ -121,6 +123,37 @@ def logging_of_its_own() -> Iterator[None]:
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
+
+
+@pytest.fixture(scope="session")
+def bare_plane(server_name: str) -> Iterator[ControlPlane | None]:
+    """Run one real API server without controllers for all tests of this process; None on another server.
+
+    It runs on the event loop of a thread, because the loops of tests end with them.
+    """
+    if server_name != "real":
+        yield None
+        return
+    plane = ControlPlane(controllers=False, users={"jane": ["readers"], "bob": []})
+    started, ended = threading.Event(), threading.Event()
+
+    async def serve() -> None:
+        async with plane:
+            started.set()
+            await asyncio.to_thread(ended.wait)
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    assert started.wait(150), "the control plane did not start"
+    yield plane
+    ended.set()
+    thread.join()
+
+
+@pytest.fixture(scope="session")
+def real_config(bare_plane: ControlPlane | None) -> ClusterConfig | None:
+    """Return the configuration of the real API server without controllers; None on another server."""
+    return None if bare_plane is None else load_config(bare_plane.kubeconfig)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """The real control plane: its starter, its processes and folder, and that nothing is left behind or lost."""
 
 import asyncio
+import contextlib
 import importlib
 import json
 import os
@@ -14,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import pytest_asyncio
 import yaml
 
 from kubewright.certificates import Authority
@@ -30,6 +32,8 @@ from kubewright.testing.processes import Process, ProcessError
 
 ROOT = Path(__file__).parent.parent
 
+on_shared_plane = pytest.mark.asyncio(loop_scope="module")
+
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -40,7 +44,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def real(server_name: str) -> Path:
     """Give the folder of the binaries to tests that need them."""
     folder = find_binaries()
@@ -49,10 +53,12 @@ def real(server_name: str) -> Path:
     return folder
 
 
-@pytest.fixture
-async def plane(real: Path) -> AsyncIterator[ControlPlane]:
-    async with ControlPlane(real, users={"bob": ["dev", "ops"]}) as running:
-        yield running
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def plane(real: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ControlPlane]:
+    """Run a control plane for the tests that do not care what else it holds."""
+    with contextlib.chdir(tmp_path_factory.mktemp("elsewhere")):
+        async with ControlPlane(real, users={"bob": ["dev", "ops"]}) as running:
+            yield running
 
 
 async def kubectl(plane: ControlPlane, *arguments: str, config: Path | None = None) -> tuple[int, str]:
@@ -85,14 +91,17 @@ def programs(folder: Path, *names: str) -> Path:
     return folder
 
 
+@on_shared_plane
 async def test_controllers_and_scheduler_do_their_part(plane: ControlPlane):
     await kubectl(plane, "create", "deployment", "web", "--image=web", "--replicas=2")
-    await wait_for_json(plane, "no nodes available to schedule pods", "get", "pods")
-    assert len((await wait_for_json(plane, "web-", "get", "pods"))["items"]) == 2
+    pods = ("get", "pods", "--selector=app=web")
+    await wait_for_json(plane, "no nodes available to schedule pods", *pods)
+    assert len((await wait_for_json(plane, "web-", *pods))["items"]) == 2
     await kubectl(plane, "delete", "deployment", "web")
-    await wait_for_json(plane, '"items": []', "get", "pods")
+    await wait_for_json(plane, '"items": []', *pods)
 
 
+@on_shared_plane
 async def test_service_account_admission_is_on(plane: ControlPlane):
     await kubectl(plane, "run", "one", "--image=web")
     pod = await wait_for_json(plane, "one", "get", "pod", "one")
@@ -100,6 +109,7 @@ async def test_service_account_admission_is_on(plane: ControlPlane):
     assert pod["spec"]["volumes"][0]["name"].startswith("kube-api-access-")
 
 
+@on_shared_plane
 async def test_users_have_only_what_roles_give_them(plane: ControlPlane):
     alice = await plane.add_user("alice", ["dev"])
     assert stat.S_IMODE(alice.stat().st_mode) == 0o600
@@ -111,6 +121,7 @@ async def test_users_have_only_what_roles_give_them(plane: ControlPlane):
             await asyncio.sleep(0.1)
 
 
+@on_shared_plane
 async def test_static_and_service_account_tokens_authenticate(plane: ControlPlane, tmp_path: Path):
     async def whoami(token: str) -> dict[str, Any]:
         document = kubeconfig(plane.url, plane.ca, {"user": Authority.create().pair})
@@ -127,6 +138,7 @@ async def test_static_and_service_account_tokens_authenticate(plane: ControlPlan
     assert (await whoami(token.strip()))["username"] == "system:serviceaccount:default:default"
 
 
+@on_shared_plane
 async def test_restart_of_the_api_server_keeps_address_and_data(plane: ControlPlane):
     await kubectl(plane, "create", "configmap", "kept")
     for grace in (1.0, 0.0):

@@ -15,7 +15,7 @@ from kubewright.metrics import Family
 from kubewright.workqueue import LOW_PRIORITY
 
 from .controller.running.cluster import Cluster, settled
-from .controller.running.conftest import cluster, real_config  # noqa: F401 (fixtures)
+from .controller.running.conftest import cluster  # noqa: F401 (a fixture)
 from .controller.running.kinds import Box
 
 CONTROLLER = ("controller",)

@@ -23,7 +23,7 @@ from kubewright.manager import Lifetimes, Manager
 from kubewright.webhook.server.authority import begin, utc_now
 
 from .controller.running.cluster import Cluster, options, started
-from .controller.running.conftest import cluster, known_types, real_config  # noqa: F401 (fixtures)
+from .controller.running.conftest import cluster, known_types  # noqa: F401 (fixtures)
 from .controller.running.kinds import Box, BoxStatus
 
 # As short as a busy machine lets a leader keep its lease.

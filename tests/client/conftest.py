@@ -17,6 +17,7 @@ from kubewright.api.builtin import core_v1
 from kubewright.certificates import Authority
 from kubewright.client import Client, ClusterConfig, config_from_kubeconfig, load_config
 from kubewright.client.aiohttp_exchange import AiohttpExchange
+from kubewright.testing import ControlPlane
 
 
 @dataclass
@@ -29,14 +30,10 @@ class ApiServer:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def api_server(server_name: str) -> AsyncIterator[ApiServer]:
+async def api_server(server_name: str, bare_plane: ControlPlane | None) -> AsyncIterator[ApiServer]:
     """Run the server that --server names, once for all tests."""
-    if server_name == "real":
-        from kubewright.testing.controlplane import ControlPlane
-
-        users = {"jane": ["readers"], "bob": []}
-        async with ControlPlane(controllers=False, users=users) as plane:
-            yield ApiServer(load_config(plane.kubeconfig), plane.tokens, plane.binaries)
+    if bare_plane is not None:
+        yield ApiServer(load_config(bare_plane.kubeconfig), bare_plane.tokens, bare_plane.binaries)
     elif server_name == "existing":
         yield ApiServer(load_config())
     else:

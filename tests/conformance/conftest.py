@@ -14,6 +14,23 @@ from conformance_scenario import Run, scenarios
 from conformance_servers import running
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of a scenario together, scenarios in the order in which their first tests came.
+
+    A process plays a whole scenario for the first test of it, so few processes should get tests of the same one.
+    """
+    places: list[int] = []
+    together: dict[str, list[pytest.Item]] = {}
+    for place, item in enumerate(items):
+        if isinstance(item, pytest.Function) and item.originalname == "test_answers_as_the_real_server_did":
+            places.append(place)
+            together.setdefault(item.callspec.params["scenario"], []).append(item)
+    ordered = [item for found in together.values() for item in found]
+    for place, item in zip(places, ordered, strict=True):
+        items[place] = item
+
+
 @pytest.fixture(scope="session")
 def target(server_name: str) -> Iterator[Target]:
     if server_name == "existing":

@@ -1,17 +1,14 @@
 """A cluster for each test: the embedded server by default, one real control plane for all with --server real."""
 
 import asyncio
-import threading
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 
 import pytest
 
-from kubewright.client import Client, ClusterConfig, config_from_kubeconfig, load_config
+from kubewright.client import Client, ClusterConfig, config_from_kubeconfig
 from kubewright.devcluster.garbage import GarbageCollector
 from kubewright.devserver import Server
 from kubewright.devserver.wire import load_types
-from kubewright.testing.controlplane import ControlPlane
 
 from .cluster import Cluster
 
@@ -20,28 +17,6 @@ from .cluster import Cluster
 def known_types() -> None:
     """Read the embedded server's tables before any event loop runs."""
     load_types().discovery()
-
-
-@pytest.fixture(scope="session")
-def real_config(server_name: str) -> Iterator[ClusterConfig | None]:
-    if server_name != "real":
-        yield None
-        return
-    started, ended = threading.Event(), threading.Event()
-    kubeconfig: list[Path] = []
-
-    async def serve() -> None:
-        async with ControlPlane(controllers=False) as plane:
-            kubeconfig.append(plane.kubeconfig)
-            started.set()
-            await asyncio.to_thread(ended.wait)
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    assert started.wait(150)
-    yield load_config(kubeconfig[0])
-    ended.set()
-    thread.join()
 
 
 @pytest.fixture
@@ -57,13 +32,17 @@ async def cluster(real_config: ClusterConfig | None) -> AsyncIterator[Cluster]:
 
 
 @pytest.fixture
-async def collected(server_name: str) -> AsyncIterator[tuple[Cluster, ClusterConfig]]:
+def collected_config(server_name: str, request: pytest.FixtureRequest) -> ClusterConfig | None:
+    """Return the configuration of the real cluster that has controllers; None on another server."""
+    return request.getfixturevalue("environment").config() if server_name == "real" else None
+
+
+@pytest.fixture
+async def collected(collected_config: ClusterConfig | None) -> AsyncIterator[tuple[Cluster, ClusterConfig]]:
     """Give a cluster whose garbage is collected."""
-    if server_name == "real":
-        async with ControlPlane() as plane:
-            config = await asyncio.to_thread(load_config, plane.kubeconfig)
-            async with Client(config, field_manager="test") as client:
-                yield await Cluster.prepare(config, client), config
+    if collected_config is not None:
+        async with Client(collected_config, field_manager="test") as client:
+            yield await Cluster.prepare(collected_config, client), collected_config
         return
     async with Server(disable_admission_plugins=("ServiceAccount",)) as server:
         config = config_from_kubeconfig(server.kubeconfig())
