@@ -1,4 +1,4 @@
-"""Check that each claim in the README's comparison links to evidence."""
+"""Lint: each claim in the README's comparison links to evidence."""
 
 import re
 from pathlib import Path

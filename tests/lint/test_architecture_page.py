@@ -1,4 +1,4 @@
-"""The architecture page is true: each function that it names is in the file that it names beside it."""
+"""Lint: each function that the architecture page names is in the file that it names beside it."""
 
 import re
 from pathlib import Path
