@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from kubewright.client import Client, ClusterConfig, config_from_kubeconfig
+from kubewright.client import Client, ClusterConfig, config_from_kubeconfig, load_config
 from kubewright.devcluster.garbage import GarbageCollector
 from kubewright.devserver import Server
 from kubewright.devserver.wire import load_types
+from kubewright.testing.controlplane import ControlPlane
 
 from .cluster import Cluster
 
@@ -32,17 +33,13 @@ async def cluster(real_config: ClusterConfig | None) -> AsyncIterator[Cluster]:
 
 
 @pytest.fixture
-def collected_config(server_name: str, request: pytest.FixtureRequest) -> ClusterConfig | None:
-    """Return the configuration of the real cluster that has controllers; None on another server."""
-    return request.getfixturevalue("environment").config() if server_name == "real" else None
-
-
-@pytest.fixture
-async def collected(collected_config: ClusterConfig | None) -> AsyncIterator[tuple[Cluster, ClusterConfig]]:
+async def collected(server_name: str) -> AsyncIterator[tuple[Cluster, ClusterConfig]]:
     """Give a cluster whose garbage is collected."""
-    if collected_config is not None:
-        async with Client(collected_config, field_manager="test") as client:
-            yield await Cluster.prepare(collected_config, client), collected_config
+    if server_name == "real":
+        async with ControlPlane() as plane:
+            config = await asyncio.to_thread(load_config, plane.kubeconfig)
+            async with Client(config, field_manager="test") as client:
+                yield await Cluster.prepare(config, client), config
         return
     async with Server(disable_admission_plugins=("ServiceAccount",)) as server:
         config = config_from_kubeconfig(server.kubeconfig())

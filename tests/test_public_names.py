@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parents[1]
-LISTS = sorted((Path(__file__).parent / "public_names").glob("*.txt"))
+TESTS = Path(__file__).parent
+LISTS = sorted((TESTS / "public_names").glob("*.txt"))
 USED = ("kubewright", "kubewright.api", "kubewright.schema", "kubewright.schema.cel", "kubewright.client")
 _IMPORTS = re.compile(r"from (kubewright[\w.]*) import (?:\(([^)]*)\)|([^\n(]*))")
 _MODULES = re.compile(
