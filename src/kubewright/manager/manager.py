@@ -69,12 +69,13 @@ class Manager:
         self.metrics_port: int = 0
         self.probe_port: int = 0
         self.webhook_port: int = 0
-        self._config = config
+        self.config: ClusterConfig = config
+        self.cache: Cache | None = None
+        """The informers of all controllers, once it runs."""
         self._options = options
         self._elect = elect
         self._lease = _lease(options.election or ElectionOptions(), operator, config)
         self._runners: tuple[Runner[Any], ...] = ()
-        self._cache: Cache | None = None
         self._election: ElectionThread | None = None
         self._webhooks: ServedWebhooks | None = None
         self._working: set[asyncio.Task[None]] = set()
@@ -88,14 +89,14 @@ class Manager:
     async def run(self) -> None:
         """Run until cancelled, or until something fails that a retry cannot fix."""
         try:
-            async with Client(self._config, metrics=self.metrics) as client, asyncio.TaskGroup() as group:
+            async with Client(self.config, metrics=self.metrics) as client, asyncio.TaskGroup() as group:
                 await self._run(client, group)
         except BaseExceptionGroup as failures:
             _raise_first(failures)
 
     def statistics(self) -> ManagerStatistics:
         """Return what runs and what it has to do."""
-        feeds = self._cache.feeds if self._cache is not None else []
+        feeds = self.cache.feeds if self.cache is not None else []
         return ManagerStatistics(
             leading=self._election is None or self._election.leadership.valid,
             controllers=tuple(runner.statistics() for runner in self._runners),
@@ -108,8 +109,8 @@ class Manager:
             client, controller=self.operator.name, host=socket.gethostname(), metrics=self.metrics
         )
         if options.election is not None:
-            self._election = self._elect(self._config, self._lease)
-        cache = self._cache = Cache(
+            self._election = self._elect(self.config, self._lease)
+        cache = self.cache = Cache(
             client,
             metrics=self.metrics,
             sync_timeout=options.cache_sync_timeout,
@@ -239,7 +240,7 @@ class Manager:
         )
 
     def _cache_problem(self) -> str | None:
-        problems = self._cache.problems if self._cache is not None else []
+        problems = self.cache.problems if self.cache is not None else []
         if problems:
             return "; ".join(problems)
         return None if self.synced.is_set() else "not everything that is watched has been read yet"

@@ -149,7 +149,7 @@ class Cluster:
 
 async def settled(manager: Manager) -> None:
     """Wait until the caches hold what the server has, and no controller has anything to do."""
-    cache = manager._cache  # pyright: ignore[reportPrivateUsage] (how far it is concerns nobody but tests)
+    cache = manager.cache
     assert cache is not None
 
     def idle() -> bool:
@@ -167,7 +167,7 @@ async def settled(manager: Manager) -> None:
                 return False
         return True
 
-    async with Client(manager._config) as client:  # pyright: ignore[reportPrivateUsage] (as above)
+    async with Client(manager.config) as client:
         calm = 0
         while calm < 10 or not (await caught_up(client) and idle()):
             calm = calm + 1 if idle() else 0

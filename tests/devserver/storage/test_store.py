@@ -158,14 +158,14 @@ async def test_waiting_for_a_change_ends_with_the_change_or_the_deadline() -> No
     await pods.changed(now)
 
 
-async def test_whose_time_is_up_or_who_went_away_is_not_kept() -> None:
+async def test_a_watch_that_ended_or_was_cancelled_waits_no_more() -> None:
     store = ObjectStore(None, Time())
     pods = store.collection("pods")
     now = asyncio.get_running_loop().time()
     async with asyncio.TaskGroup() as group:
         gone = group.create_task(pods.changed(now + 60))
         await asyncio.sleep(0)
-        assert len(pods._waiters) == 1
+        assert pods.waiting == 1
         gone.cancel()
     await pods.changed(now)
-    assert not pods._waiters
+    assert pods.waiting == 0

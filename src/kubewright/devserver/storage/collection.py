@@ -145,6 +145,11 @@ class Collection:
         self.epoch += 1
         self.wake()
 
+    @property
+    def waiting(self) -> int:
+        """Return how many watches wait for the next change."""
+        return len(self._waiters)
+
     async def changed(self, deadline: float) -> None:
         """Wait for the next change, or until the loop's time reaches the deadline."""
         loop = asyncio.get_running_loop()
