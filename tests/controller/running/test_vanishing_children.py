@@ -31,7 +31,8 @@ class CutBody:
         cutting = asyncio.ensure_future(self._cut.wait())
         try:
             await asyncio.wait([reading, cutting], return_when=asyncio.FIRST_COMPLETED)
-            if not reading.done():
+            # What has arrived is lost too: the first bytes of a watch may come after the cut.
+            if self._cut.is_set():
                 raise ConnectionBroken(begun=False)
             return reading.result()
         finally:
