@@ -1,9 +1,9 @@
 """Manifests from declarations: pure functions from an operator to Kubernetes documents.
 
-`crds`, `rbac`, `users`, `webhooks`, `deployment`, `metrics`, `network` and `samples` render one part each,
-`manifests` puts them together, `installer` says what it takes to bring them; `kustomize` and `helm` lay the same
-documents out as trees of files, `olm` as a bundle, which `scorecard` and `capability` check. `names` says what
-everything is called, `documents` how it is written.
+`crds`, `rbac`, `network`, `deployment` and `samples` render one part each, and `manifests` puts them together.
+`installer` renders the roles for installing them. `kustomize` and `helm` write the same documents as trees of files,
+`olm` as a bundle, which `scorecard` and `capability` check. `names` holds the names of all objects, `documents` writes
+YAML.
 """
 
 from kubewright.generate.capability import LEVELS, Capability, Criterion, criteria, level_of
@@ -15,11 +15,11 @@ from kubewright.generate.installer import installer
 from kubewright.generate.kustomize import kustomize
 from kubewright.generate.manifests import DEFAULT_IMAGE, PARTS, USUAL_PARTS, Settings, manifests
 from kubewright.generate.names import Names
+from kubewright.generate.network import webhooks
 from kubewright.generate.olm import Package, bundle, cluster_service_version
 from kubewright.generate.rbac import WebhookReach, rbac
 from kubewright.generate.samples import sample, samples
 from kubewright.generate.scorecard import Check, checks
-from kubewright.generate.webhooks import webhooks
 
 __all__ = [
     "DEFAULT_IMAGE",

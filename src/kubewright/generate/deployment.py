@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from kubewright.api import JsonObject
 from kubewright.controller import Operator
-from kubewright.generate.metrics import METRICS_PORT, metrics
 from kubewright.generate.names import Names
+from kubewright.generate.network import METRICS_PORT, WEBHOOK_PORT, metrics
 from kubewright.generate.rbac import named
-from kubewright.generate.webhooks import WEBHOOK_PORT
 from kubewright.packaging import Env, Volume
 
 PROBE_PORT = 8081

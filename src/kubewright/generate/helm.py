@@ -8,8 +8,8 @@ from kubewright.generate.deployment import anti_affinity, budget
 from kubewright.generate.documents import HEADER, files_of, plain_yaml
 from kubewright.generate.manifests import USUAL, Settings, parts_of
 from kubewright.generate.names import Names
+from kubewright.generate.rbac import user_roles
 from kubewright.generate.templates import Template
-from kubewright.generate.users import user_roles
 
 _MANAGED_BY = "app.kubernetes.io/managed-by"
 _IMAGE = (

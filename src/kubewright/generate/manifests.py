@@ -7,13 +7,10 @@ from kubewright.api import JsonObject
 from kubewright.controller import Operator
 from kubewright.generate.crds import crds
 from kubewright.generate.deployment import deployment
-from kubewright.generate.metrics import monitoring
 from kubewright.generate.names import Names
-from kubewright.generate.network import network
-from kubewright.generate.rbac import WebhookReach, rbac
+from kubewright.generate.network import monitoring, network, webhooks
+from kubewright.generate.rbac import WebhookReach, rbac, user_roles
 from kubewright.generate.samples import samples
-from kubewright.generate.users import user_roles
-from kubewright.generate.webhooks import webhooks
 
 USUAL_PARTS = ("crds", "rbac", "webhooks", "deployment")
 FURTHER_PARTS = ("monitoring", "network", "samples")

@@ -1,21 +1,90 @@
-"""The NetworkPolicy of an operator's Pods."""
+"""How an operator's Pods are reached: webhooks, metrics and their Services, and the NetworkPolicy."""
 
-from kubewright.api import JsonObject
+from kubewright.api import JsonObject, review_rules
 from kubewright.controller import Operator
-from kubewright.generate.metrics import METRICS_PORT
 from kubewright.generate.names import Names
-from kubewright.generate.rbac import named
-from kubewright.generate.webhooks import WEBHOOK_PORT
+from kubewright.generate.rbac import GROUP, RBAC, granted, named
+from kubewright.webhook import WebhookNames
+from kubewright.webhook.configurations import SERVICE_PORT, ByService, configurations
 
+WEBHOOK_PORT = 9443
+METRICS_PORT = 8443
+METRICS_PORT_NAME = "https"
 METRICS_LABEL = {"metrics": "enabled"}
 """Namespaces with this label may read the metrics; kubebuilder's choice."""
+
+
+def webhooks(operator: Operator, names: Names) -> list[JsonObject]:
+    """Render the webhook configurations, their Service, and the Secret for certificates; none without webhooks.
+
+    The operator fills the Secret and sets the CA bundles: its role allows changes of these objects, not their creation.
+    """
+    if not operator.webhooks:
+        return []
+    own = WebhookNames(operator.name)
+    service: JsonObject = {
+        **named("v1", "Service", own.service, names, names.namespace),
+        "spec": {
+            "ports": [
+                {"name": "webhooks", "port": SERVICE_PORT, "protocol": "TCP", "targetPort": WEBHOOK_PORT}
+            ],
+            "selector": names.selector,
+        },
+    }
+    secret = named("v1", "Secret", own.secret, names, names.namespace)
+    documents = [service, {**secret, "type": "Opaque"}]
+    for document in configurations(operator.webhooks, own, ByService(names.namespace, own.service)):
+        metadata = {**document["metadata"], "labels": names.labels}
+        documents.append({**document, "metadata": metadata})
+    return documents
+
+
+def metrics(names: Names) -> list[JsonObject]:
+    """Render the metrics Service, the role for authorizing requests, and the role for reading metrics."""
+    ports = [{"name": METRICS_PORT_NAME, "port": METRICS_PORT, "protocol": "TCP", "targetPort": "metrics"}]
+    return [
+        {
+            **named("v1", "Service", names.metrics_service, names, names.namespace),
+            "spec": {"ports": ports, "selector": names.selector},
+        },
+        *granted("ClusterRole", names.review_role, [rule.to_wire() for rule in review_rules()], names),
+        {
+            **named(RBAC, "ClusterRole", names.metrics_reader, names),
+            "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
+        },
+    ]
+
+
+def monitoring(names: Names, *, reader: str = "") -> list[JsonObject]:
+    """Render the ServiceMonitor, and a binding if a ServiceAccount (`namespace/name`) is given that may read metrics."""
+    endpoint: JsonObject = {
+        "port": METRICS_PORT_NAME,
+        "scheme": "https",
+        "path": "/metrics",
+        "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
+        # Each replica signs its own certificate: the token, not the certificate, restricts access.
+        "tlsConfig": {"insecureSkipVerify": True},
+    }
+    monitor: JsonObject = {
+        **named("monitoring.coreos.com/v1", "ServiceMonitor", names.monitor, names, names.namespace),
+        "spec": {"endpoints": [endpoint], "selector": {"matchLabels": names.shared}},
+    }
+    if not reader:
+        return [monitor]
+    namespace, _, account = reader.partition("/")
+    binding: JsonObject = {
+        **named(RBAC, "ClusterRoleBinding", f"{names.metrics_reader}-binding", names),
+        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": names.metrics_reader},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
+    }
+    return [monitor, binding]
 
 
 def network(operator: Operator, names: Names) -> list[JsonObject]:
     """Render the NetworkPolicy: metrics from labelled namespaces, webhooks from anywhere, nothing else.
 
-    A policy sees the port of the Pod, not of the Service; the API server is in no namespace, so webhooks
-    cannot be limited by one. Probes come from the Pod's own node, which no policy holds back.
+    A policy applies to the port of the Pod, not of the Service. The API server is in no namespace, so webhooks
+    cannot be limited to one. Probes come from the Pod's node, which no policy restricts.
     """
     ingress: list[JsonObject] = [
         {

@@ -13,10 +13,9 @@ from kubewright.generate.descriptors import owned_kinds, spaced
 from kubewright.generate.documents import HEADER, file_name, plain_yaml
 from kubewright.generate.manifests import USUAL, Settings
 from kubewright.generate.names import Names
-from kubewright.generate.rbac import by_scope
+from kubewright.generate.network import WEBHOOK_PORT, webhooks
+from kubewright.generate.rbac import by_scope, user_roles
 from kubewright.generate.samples import samples
-from kubewright.generate.users import user_roles
-from kubewright.generate.webhooks import WEBHOOK_PORT, webhooks
 from kubewright.webhook.endpoints import CONVERT_PATH
 
 CERTIFICATES = "/tmp/k8s-webhook-server/serving-certs"

@@ -1,4 +1,4 @@
-"""The ServiceAccount an operator runs as, and the roles it needs: no more than its declarations say."""
+"""The ServiceAccount of an operator and the roles that its declarations need; roles for the users of its kinds."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -15,6 +15,15 @@ RBAC = f"{GROUP}/v1"
 _EVENTS = "events.k8s.io"
 
 WebhookReach = Literal["service", "url"]
+
+_READ = ["get", "list", "watch"]
+_WRITE = ["create", "delete", "deletecollection", "patch", "update"]
+# Verbs of each role for users, and the built-in role to which it is aggregated.
+_USER_ROLES = {
+    "admin": (["*"], "admin"),
+    "editor": (sorted([*_READ, *_WRITE]), "edit"),
+    "viewer": (_READ, "view"),
+}
 
 
 def rbac(
@@ -114,3 +123,22 @@ def named(api_version: str, kind: str, name: str, names: Names, namespace: str =
         "labels": names.labels,
     }
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+
+
+def user_roles(operator: Operator, names: Names) -> list[JsonObject]:
+    """Render an admin, an editor and a viewer role for each kind that the operator installs."""
+    # Versions of one kind share their roles.
+    kinds = {(kind.group, kind.kind): kind for kind in map(kind_of, operator.kinds)}
+    return [_user_role(which, kind, names) for kind in kinds.values() for which in _USER_ROLES]
+
+
+def _user_role(which: str, kind: Kind, names: Names) -> JsonObject:
+    verbs, into = _USER_ROLES[which]
+    rules: list[JsonObject] = [{"apiGroups": [kind.group], "resources": [kind.plural], "verbs": list(verbs)}]
+    if kind.status:
+        rules.append({"apiGroups": [kind.group], "resources": [f"{kind.plural}/status"], "verbs": ["get"]})
+    document = named(RBAC, "ClusterRole", names.user_role(kind.kind, which), names)
+    if kind.namespaced:
+        # The built-in roles are for namespaces: access to cluster-scoped kinds is granted by hand.
+        document["metadata"]["labels"] |= {f"rbac.authorization.k8s.io/aggregate-to-{into}": "true"}
+    return {**document, "rules": rules}

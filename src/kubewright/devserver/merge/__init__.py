@@ -7,7 +7,6 @@ write), `managers` (managedFields entries), `merging`, `comparison`, `membership
 
 from kubewright.devserver.merge.conflicts import ApplyConflicts, OwnershipConflict
 from kubewright.devserver.merge.crd_schema import merge_schema_of_crd
-from kubewright.devserver.merge.errors import ApplyError
 from kubewright.devserver.merge.overlay import overlay
 from kubewright.devserver.merge.ownership import (
     FieldWrite,
@@ -26,6 +25,7 @@ from kubewright.devserver.merge.schema import (
     OBJECT_META,
     STRING,
     UNTYPED,
+    ApplyError,
     ListSchema,
     MapSchema,
     MergeSchema,

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from kubewright.devserver.merge.errors import ApplyError
-from kubewright.devserver.merge.schema import ListSchema
+from kubewright.devserver.merge.schema import ApplyError, ListSchema
 from kubewright.devserver.objects import is_list, is_object
 
 SELF = "."

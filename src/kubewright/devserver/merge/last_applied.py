@@ -4,10 +4,9 @@ import json
 
 from kubewright.devserver.merge.comparison import compare
 from kubewright.devserver.merge.elements import go_json
-from kubewright.devserver.merge.errors import ApplyError
 from kubewright.devserver.merge.fieldsets import Fields, difference
 from kubewright.devserver.merge.membership import fields_of
-from kubewright.devserver.merge.schema import MergeSchema
+from kubewright.devserver.merge.schema import ApplyError, MergeSchema
 from kubewright.devserver.merge.validation import check
 from kubewright.devserver.merge.values import metadata_of
 from kubewright.devserver.objects import JsonObject, is_object

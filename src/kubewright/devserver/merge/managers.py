@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from kubewright.devserver.merge.elements import go_json
-from kubewright.devserver.merge.errors import ApplyError
 from kubewright.devserver.merge.fieldsets import Fields, decode, encode, union
+from kubewright.devserver.merge.schema import ApplyError
 
 APPLY, UPDATE = "Apply", "Update"
 MAX_UPDATE_MANAGERS = 10

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from kubewright.devserver.merge.errors import ApplyError
 from kubewright.devserver.merge.merging import merge
-from kubewright.devserver.merge.schema import MergeSchema
+from kubewright.devserver.merge.schema import ApplyError, MergeSchema
 from kubewright.devserver.merge.validation import check
 from kubewright.devserver.merge.values import LIST, MAP, view
 from kubewright.devserver.objects import is_list, is_object

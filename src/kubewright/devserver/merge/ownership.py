@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubewright.devserver.merge.conflicts import ApplyConflicts
-from kubewright.devserver.merge.errors import ApplyError
 from kubewright.devserver.merge.fieldsets import Fields, difference, has, insert, union
 from kubewright.devserver.merge.last_applied import KUBECTL, may_be_taken, with_annotation
 from kubewright.devserver.merge.managers import (
@@ -18,7 +17,7 @@ from kubewright.devserver.merge.managers import (
     read_managers,
     write_managers,
 )
-from kubewright.devserver.merge.schema import MergeSchema
+from kubewright.devserver.merge.schema import ApplyError, MergeSchema
 from kubewright.devserver.merge.updater import Convert, Updater
 from kubewright.devserver.merge.validation import check
 from kubewright.devserver.merge.values import metadata_of, same

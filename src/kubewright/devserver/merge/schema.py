@@ -3,6 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from kubewright.api import KubewrightError
+
+
+class ApplyError(KubewrightError, ValueError):
+    """A value does not match its merge schema; the message is kube-apiserver's."""
+
 
 class ListSchema:
     """A list: one value as a whole, a set of scalars, or a map of objects by their key fields."""

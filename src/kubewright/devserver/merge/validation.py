@@ -3,8 +3,7 @@
 from typing import Any
 
 from kubewright.devserver.merge.elements import element_text, item_element, value_text
-from kubewright.devserver.merge.errors import ApplyError
-from kubewright.devserver.merge.schema import ListSchema, MapSchema, MergeSchema
+from kubewright.devserver.merge.schema import ApplyError, ListSchema, MapSchema, MergeSchema
 from kubewright.devserver.merge.values import LIST, MAP, SCALAR, view
 from kubewright.devserver.objects import is_list, is_object
 
