@@ -17,7 +17,7 @@ from kubewright.api import (
     names,
 )
 from kubewright.client import Client, ClientResponse, Request
-from kubewright.events import BURST, MAX_PENDING, MAX_REMEMBERED, EventRecorder, Reference
+from kubewright.events import BURST, MAX_PENDING, MAX_REMEMBERED, SERIES_INTERVAL, EventRecorder, Reference
 from kubewright.http.client import Headers
 from kubewright.metrics import Registry
 from kubewright.testing.virtual_time import settle, virtual_time
@@ -108,6 +108,35 @@ async def test_repeats_are_counted_and_sent_at_most_once_a_minute() -> None:
     assert len(creates) == 1
     assert 4 <= len(patches) <= 6
     assert patches[-1]["series"]["count"] == 300
+
+
+@virtual_time
+async def test_the_first_repeat_is_sent_at_once_and_further_ones_are_counted() -> None:
+    async with Recording() as recording:
+        for _ in range(5):
+            recording.recorder.record(POD, "Warning", "Failed", "again")
+            await asyncio.sleep(1)
+        assert [method for method, _, _ in recording.wire.sent] == ["POST", "PATCH"]
+        assert recording.wire.sent[-1][2]["series"]["count"] == 2
+        await asyncio.sleep(SERIES_INTERVAL)
+        assert [method for method, _, _ in recording.wire.sent] == ["POST", "PATCH", "PATCH"]
+        assert recording.wire.sent[-1][2]["series"]["count"] == 5
+
+
+@virtual_time
+async def test_a_new_event_does_not_wait_for_counts() -> None:
+    async with Recording() as recording:
+        for number in range(100):
+            recording.recorder.record(POD._replace(name=f"web-{number}"), "Normal", "Seen", "it")
+        await asyncio.sleep(15)
+        for number in range(100):
+            recording.recorder.record(POD._replace(name=f"web-{number}"), "Normal", "Seen", "it")
+        await asyncio.sleep(0.005)
+        recording.recorder.record(POD, "Normal", "New", "words")
+        await asyncio.sleep(15)
+    sent = [event.get("reason", "count") for _, _, event in recording.wire.sent[100:]]
+    assert sent.index("New") < 3
+    assert sent.count("count") == 100
 
 
 @virtual_time

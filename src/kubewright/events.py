@@ -1,7 +1,8 @@
 """Events about objects: recorded without waiting, sent in the background, aggregated and rate-limited.
 
 `EventRecorder.record` may be called from any thread and never waits. The first Event of an `EventKey` is sent at once;
-repeats are counted in its series, and the count is updated at most once a minute. Each object has a budget of new
+the first repeat turns it into a series at once, as client-go does, and further ones are counted: the count is updated at
+most once a minute. Each object has a budget of new
 Events, refilled over time, as client-go's EventSourceObjectSpamFilter has. What cannot be sent is retried a few times,
 then dropped and counted.
 """
@@ -11,6 +12,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -36,7 +38,7 @@ EVENT = Kind(group="events.k8s.io", version="v1", kind="Event", plural="events",
 SERIES_GAP = 360.0
 """Seconds after which a repeat is a new event and no longer counted into the old one."""
 SERIES_INTERVAL = 60.0
-"""Seconds between two updates of one event's count."""
+"""Seconds between two updates of one event's count; the first repeat does not wait."""
 BURST = 25
 REFILL = 300.0
 """An object may have this many new events at once, and one more after each of these many seconds."""
@@ -225,7 +227,14 @@ class EventRecorder:
             pass
 
     async def _send_due(self, *, everything: bool) -> None:
-        for event in (*self._new, *self._repeats):
+        await self._send_each(self._new, everything=everything)
+        for event in tuple(self._repeats):
+            await self._send_each((event,), everything=everything)
+            # An Event that is recorded meanwhile does not wait for all the counts.
+            await self._send_each(self._new, everything=everything)
+
+    async def _send_each(self, events: Iterable[EventKey], *, everything: bool) -> None:
+        for event in tuple(events):
             series = self._series.get(event)
             if series is not None and (everything or series.due_at <= self._loop.time()):
                 await self._send(event, series)
@@ -252,7 +261,9 @@ class EventRecorder:
                 self._note_failure(event, series, error)
                 series.due_at = started + _RETRY.delay(series.attempts)
                 return
-        series.sent, series.attempts, series.due_at = count, 0, started + SERIES_INTERVAL
+        # The first repeat is sent at once: users see that it happens again.
+        interval = 0.0 if count == 1 else SERIES_INTERVAL
+        series.sent, series.attempts, series.due_at = count, 0, started + interval
         self._done_with(event)
         if series.behind and event in self._series and len(self._repeats) < MAX_PENDING:
             self._repeats[event] = None

@@ -1,5 +1,7 @@
-"""The pytest plugin: the switch that chooses the server; the fixtures come where pytest-asyncio is installed."""
+"""The pytest plugin: the option that selects the server, reports of failures, and fixtures if pytest-asyncio is installed."""
 
+import inspect
+import re
 from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,8 +10,12 @@ from types import TracebackType
 import pytest
 
 from kubewright.api import KubewrightError
+from kubewright.testing.recorder import HAPPENED
 
 SEEDS_MARK = "kubewright_seeds"
+FIXTURES = frozenset({"cluster", "embedded_cluster", "module_cluster", "session_cluster"})
+_RECORD = re.compile(r"(DEBUG|INFO|WARNING|ERROR|CRITICAL)\s+(?P<logger>[\w.]+):\S+:\d+ ")
+"""The first line of a record in pytest's default format of captured logs."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,7 +46,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Bring the fixtures, which are coroutines, where something runs those."""
+    """Register the fixtures, which are coroutines, if pytest-asyncio is there to run them."""
     config.addinivalue_line("markers", f"{SEEDS_MARK}(count): run a simulation with this many seeds")
     if find_spec("pytest_asyncio") is not None:
         config.pluginmanager.import_plugin("kubewright.testing.fixtures")
@@ -50,15 +56,50 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show what kubewright says to a test at the author's own line, unless the whole way there is asked for."""
+    """Show an error of kubewright at the author's own line, and what the operator logged once; --full-trace shows all."""
     failure = call.excinfo
-    if failure is not None and failure.errisinstance(KubewrightError) and not item.config.option.fulltrace:
+    if failure is None or item.config.option.fulltrace:
+        return (yield)
+    if failure.errisinstance(KubewrightError):
         _cut_after_author(failure.tb, item.config.rootpath)
-    return (yield)
+    report = yield
+    if HAPPENED in str(failure.value):
+        report.sections = [
+            (title, text)
+            for title, section in report.sections
+            if (text := _without_our_records(section) if title.startswith("Captured log") else section)
+        ]
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: object) -> None:
+    """Mark a coroutine that takes a cluster for pytest-asyncio, which runs only what is marked unless its mode is `auto`."""
+    if (
+        inspect.iscoroutinefunction(obj)
+        and collector.istestfunction(obj, name)
+        and not FIXTURES.isdisjoint(inspect.signature(obj).parameters)
+        and collector.get_closest_marker("asyncio") is None
+        and not any(mark.name == "asyncio" for mark in getattr(obj, "pytestmark", ()))
+        and collector.config.pluginmanager.has_plugin("asyncio")
+    ):
+        pytest.mark.asyncio(obj)
+
+
+def _without_our_records(captured: str) -> str:
+    """Return a captured log without the records of kubewright, with their tracebacks: the error message has them."""
+    kept: list[str] = []
+    ours = False
+    for line in captured.splitlines(keepends=True):
+        if found := _RECORD.match(line):
+            ours = found["logger"].split(".")[0] == "kubewright"
+        if not ours:
+            kept.append(line)
+    return "".join(kept)
 
 
 def _cut_after_author(entry: TracebackType | None, project: Path) -> None:
-    """Let a traceback end where the project was left last; one that is of kubewright itself stays whole."""
+    """Cut a traceback after the last frame of the project; one without a frame of the project stays whole."""
     last: TracebackType | None = None
     while entry is not None:
         file = Path(entry.tb_frame.f_code.co_filename)

@@ -1,15 +1,19 @@
-"""The story of an object, for the message of a test that waited in vain."""
+"""What happened to an object, for the message of a test whose wait timed out."""
 
 import itertools
 import json
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from datetime import datetime
+from textwrap import indent
+from typing import Any, NamedTuple, cast
 
 import yaml
 
 from kubewright.api import Kind, KubewrightError, Object, to_wire
 from kubewright.client import Client
+from kubewright.testing.recorder import HAPPENED
 
 _EVENTS = Kind(group="", version="v1", kind="Event", plural="events", builtin=True)
 _SKIPPED = ("managedFields", "uid", "resourceVersion")
@@ -28,10 +32,10 @@ class History:
         self._last: dict[str, Any] | None = None
         self.lines: deque[str] = deque(maxlen=_CHANGES)
         self.hindrance: Exception | None = None
-        """What kept the test's condition from being asked of the last state."""
+        """The error that the test's condition raised for the last state."""
 
     def see(self, found: Object | dict[str, Any], now: float) -> None:
-        """Note what differs from the state that was seen last."""
+        """Record what differs from the state that was seen last."""
         state = found if isinstance(found, dict) else to_wire(found)
         if self._last is not None and state != self._last:
             for line in differences(self._last, state):
@@ -40,7 +44,7 @@ class History:
 
 
 def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
-    """Say field by field what has changed; what the server only counts is left out."""
+    """Return each field that has changed; fields in which the server only counts are left out."""
     if isinstance(before, dict) and isinstance(after, dict):
         old, new = cast("dict[str, Any]", before), cast("dict[str, Any]", after)
         for key in {**old, **new}:
@@ -65,7 +69,7 @@ async def describe_failure(
     log: Sequence[str],
     history: History | None = None,
 ) -> str:
-    """Show the object as it is, its last changes, its events, and the last lines of the operator's log."""
+    """Show the object as it is, its last changes, and its Events and the operator's log in the order of time."""
     try:
         found = await client.get(kind, name, namespace)
     except KubewrightError as error:
@@ -73,30 +77,59 @@ async def describe_failure(
     else:
         metadata = {key: value for key, value in found["metadata"].items() if key not in _SKIPPED}
         state = yaml.safe_dump({**found, "metadata": metadata}, sort_keys=False)
-    events = await _events(client, name, namespace)
-    parts = [state, "events:", *(events or ["  none"])]
+    parts = [state]
     if history is not None and history.lines:
         parts += ["changes while the test waited:", *history.lines]
-    if log:
-        parts += ["log:", *(f"  {line}" for line in folded(log)[-_LINES:])]
+    happened = [*_logged(log), *await _events(client, name, namespace)]
+    parts += [HAPPENED, *_in_order(happened)] if happened else ["no log lines and no Events"]
     return "\n".join(parts)
 
 
+class Moment(NamedTuple):
+    """Something that happened, and when."""
+
+    at: float
+    text: str
+
+
 def folded(lines: Sequence[str]) -> list[str]:
-    """Say once what is said several times in a row, and how often."""
+    """Return equal lines in a row as one, with their number."""
     runs = [(text, sum(1 for _ in run)) for text, run in itertools.groupby(lines)]
     return [text if count == 1 else f"({count} times) {text}" for text, count in runs]
 
 
-async def _events(client: Client, name: str, namespace: str) -> list[str]:
+def _in_order(moments: Sequence[Moment]) -> list[str]:
+    ordered = sorted(moments, key=lambda moment: moment.at)[-_LINES:]
+    began = ordered[0].at
+    return [indent(f"{moment.at - began:6.2f} s  {moment.text}", "  ") for moment in ordered]
+
+
+def _logged(log: Sequence[str]) -> list[Moment]:
+    """Return the lines of the log; of equal ones in a row, the first with their number."""
+    runs = [list(run) for _, run in itertools.groupby(log)]
+    return [Moment(getattr(run[0], "created", 0.0), *folded(run)) for run in runs]
+
+
+async def _events(client: Client, name: str, namespace: str) -> list[Moment]:
     if not namespace:
         return []
     try:
         found = await client.list(_EVENTS, namespace=namespace, fields=f"involvedObject.name={name}")
     except KubewrightError as error:
-        return [f"  {error}"]
-    return [_line(event) for event in found]
+        return [Moment(time.time(), f"the Events cannot be read: {error}")]
+    return [Moment(_time_of(event), _line(event)) for event in found]
+
+
+def _time_of(event: dict[str, Any]) -> float:
+    """Return when an Event happened first; Events of older clients have no microseconds."""
+    text: str = (
+        event.get("eventTime") or event.get("firstTimestamp") or event["metadata"]["creationTimestamp"]
+    )
+    return datetime.fromisoformat(text).timestamp()
 
 
 def _line(event: dict[str, Any]) -> str:
-    return f"  {event.get('type')} {event.get('reason')}: {event.get('message')}"
+    series: dict[str, Any] = event.get("series") or {}
+    count: int = series.get("count") or event.get("count") or 1
+    times = f" ({count} times)" if count > 1 else ""
+    return f"Event {event.get('type')} {event.get('reason')}: {event.get('message')}{times}"
