@@ -1,6 +1,7 @@
 """Plain HTTP to an API server: requests as data, answers as they came, watches read to their end."""
 
 import contextlib
+import gzip
 import http.client
 import json
 import ssl
@@ -199,6 +200,8 @@ def _headers(response: http.client.HTTPResponse, also: tuple[str, ...]) -> dict[
 
 def _parse(response: http.client.HTTPResponse, data: bytes, *, stream: bool) -> Any:
     kind = response.getheader("Content-Type", "")
+    if response.getheader("Content-Encoding") == "gzip":
+        data = gzip.decompress(data)
     if kind == "application/yaml":
         return yaml.safe_load(data)
     if not kind.startswith("application/json"):

@@ -1,6 +1,8 @@
 """Paths that are no objects: discovery, OpenAPI, health, version, and the keys of the token issuer."""
 
+import hashlib
 from collections.abc import Callable, Coroutine
+from email.utils import formatdate
 from typing import Any
 
 from kubewright.devserver.discovery.discovery import AGGREGATED, Discovery, Document
@@ -8,7 +10,7 @@ from kubewright.devserver.discovery.openapi import OpenApi
 from kubewright.devserver.objects import JsonObject, encode
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.negotiation import aggregated_version
-from kubewright.devserver.request.responses import encode_body, prettify
+from kubewright.devserver.request.responses import COMPRESSED, compress, compressible, encode_body, prettify
 from kubewright.http.server import JSON, TEXT, Request, Response, text
 
 VERSION: JsonObject = {
@@ -50,6 +52,7 @@ class Documents:
     ) -> None:
         self._discovery = discovery
         self._openapi = openapi
+        self._modified = ("Last-Modified", formatdate(usegmt=True))
         self._pages: dict[str, Callable[[], JsonObject]] = {
             "/version": lambda: VERSION,
             "/openid/v1/jwks": key_set,
@@ -109,13 +112,33 @@ class Documents:
         if "json" not in accept and "*" not in accept:
             return text(406, "406 Not Acceptable\n")
         if parts == ["v2"]:
-            return Response(200, await self._openapi.version2())
+            body = await self._openapi.version2()
+            tag = hashlib.sha512(body).hexdigest().upper()
+            return self._tagged_document(request, body, tag, "Accept-Encoding, Accept")
         if parts == ["v3"]:
-            return Response(200, await self._openapi.index(), TEXT)
-        found = await self._openapi.document("/".join(parts[1:])) if parts[:1] == ["v3"] else None
+            return Response(200, await self._openapi.index(), TEXT, [self._modified])
+        path = "/".join(parts[1:])
+        found = await self._openapi.document(path) if parts[:1] == ["v3"] else None
         if found is None:
             return Response(404, b"", "")
-        return Response(200, found, JSON, [_IMMUTABLE] if "hash" in request.query else [])
+        tag, wanted = await self._openapi.tag(path), request.one("hash")
+        if wanted and wanted != tag:
+            location = f"/openapi/v3/{path}?hash={tag}"
+            headers = [("Location", location), ("ETag", f'"{tag}"'), ("Vary", "Accept")]
+            return Response(301, b"", JSON, headers)
+        if wanted:
+            headers = [_IMMUTABLE, ("ETag", f'"{tag}"'), ("Vary", "Accept")]
+            return Response(200, found, JSON, headers)
+        return self._tagged_document(request, found, tag, "Accept")
+
+    def _tagged_document(self, request: Request, body: bytes, tag: str, vary: str) -> Response:
+        headers = [("ETag", f'"{tag}"'), ("Vary", vary), self._modified]
+        if request.headers.get("if-none-match") == f'"{tag}"':
+            return Response(304, b"", JSON, headers)
+        if compressible(request, body):
+            headers.append(COMPRESSED[0])
+            body = compress(body)
+        return Response(200, body, JSON, headers)
 
     def _health(self, request: Request, kind: str, name: str) -> Response:
         if name:

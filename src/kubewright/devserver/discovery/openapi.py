@@ -42,11 +42,13 @@ class OpenApi:
         self._builtin: dict[str, bytes] = {}
         self._hashes: dict[str, str] = {}
         self._index = b""
+        self._version2: dict[bool, bytes] = {}
         self._generation = -1
 
     def _refresh(self) -> None:
         if self._generation != self._registry.generation:
             self._custom.clear()
+            self._version2.clear()
             self._index = b""
             self._generation = self._registry.generation
 
@@ -74,6 +76,11 @@ class OpenApi:
             self._builtin[path] = await asyncio.to_thread(self._types.openapi, version)
         return self._builtin[path]
 
+    async def tag(self, path: str) -> str:
+        """Return the hash of a document's content, by which the index names it."""
+        self._hashes = await asyncio.to_thread(bundle_hashes)
+        return self._hash(path)
+
     def _custom_document(self, path: str) -> bytes:
         if path not in self._custom:
             self._custom[path] = encode(custom_document(self._custom_resources(path)))
@@ -98,8 +105,15 @@ class OpenApi:
 
     async def version2(self, *, protobuf: bool = False) -> bytes:
         """Return everything as one OpenAPI v2 document, for clients that know no other."""
+        self._refresh()
+        generation = self._generation
+        if found := self._version2.get(protobuf):
+            return found
         swagger = await self._swagger()
-        return await asyncio.to_thread(swagger_protobuf, swagger) if protobuf else encode(swagger)
+        made = await asyncio.to_thread(swagger_protobuf, swagger) if protobuf else encode(swagger)
+        if generation == self._registry.generation:
+            self._version2[protobuf] = made
+        return made
 
     async def _swagger(self) -> JsonObject:
         definitions: JsonObject = {}

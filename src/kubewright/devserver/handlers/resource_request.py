@@ -12,7 +12,13 @@ from kubewright.devserver.request.context import RequestContext
 from kubewright.devserver.request.info import RequestInfo
 from kubewright.devserver.request.negotiation import OFFERED, Format, negotiate
 from kubewright.devserver.request.options import WriteOptions
-from kubewright.devserver.request.responses import encode_body, warning_header
+from kubewright.devserver.request.responses import (
+    COMPRESSED,
+    compress,
+    compressible,
+    encode_body,
+    warning_header,
+)
 from kubewright.devserver.strategy import Strategy
 from kubewright.http.server import Request, Response
 
@@ -82,4 +88,7 @@ class ResourceRequest:
         """Respond with JSON that already has the negotiated form, in the negotiated media type."""
         headers = [warning_header(text) for text in dict.fromkeys(self.context.warnings)]
         body, media = encode_body(self.request, data, form.media)
+        if status < 300 and compressible(self.request, body):
+            headers += COMPRESSED
+            body = compress(body)
         return Response(status, body, media, headers)

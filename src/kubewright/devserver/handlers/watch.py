@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kubewright.devserver.core import Core
-from kubewright.devserver.handlers.read import object_revision
+from kubewright.devserver.handlers.read import object_revision, wait_for_revision
 from kubewright.devserver.handlers.selection import ObjectSelection
 from kubewright.devserver.objects import JsonObject, decode, encode, with_revision
 from kubewright.devserver.objects.status import StatusError
@@ -57,6 +57,12 @@ class WatchStream:
         collection = self.chosen.resource.collection
         epoch = collection.epoch
         if self._sends_state():
+            if self.options.send_initial_events:
+                try:
+                    await wait_for_revision(self.core, revision)
+                except StatusError as error:
+                    await self._send_error(writer, error)
+                    return
             cursor = self._newest()
             await self._send_state(writer, cursor)
         else:
@@ -233,5 +239,8 @@ class WatchStream:
         return b'{"type":"BOOKMARK","object":%b}\n' % encode(obj)
 
     async def _send_expired(self, writer: BodyWriter, revision: int, oldest: int) -> None:
-        status = StatusError.expired(f"too old resource version: {revision} ({oldest})").wire()
-        await writer.write(b'{"type":"ERROR","object":%b}\n' % encode(status))
+        error = StatusError.expired(f"too old resource version: {revision} ({oldest})")
+        await self._send_error(writer, error)
+
+    async def _send_error(self, writer: BodyWriter, error: StatusError) -> None:
+        await writer.write(b'{"type":"ERROR","object":%b}\n' % encode(error.wire()))

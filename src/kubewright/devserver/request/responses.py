@@ -1,5 +1,6 @@
 """Write response bodies: JSON, YAML, warnings and Status errors."""
 
+import gzip
 from typing import Any
 
 import msgspec
@@ -10,8 +11,9 @@ from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.negotiation import YAML, negotiate_error
 from kubewright.http.server import JSON, Request, Response
 
-"""What answers of the API carry beside a body: media types and warnings."""
-
+MIN_COMPRESSED = 128 * 1024
+COMPRESSED = [("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding")]
+"""Headers of a body that is sent with gzip."""
 _BROWSERS = ("curl", "Wget", "Mozilla/5.0")
 
 
@@ -59,6 +61,18 @@ def encode_body(request: Request, data: bytes, media: str) -> tuple[bytes, str]:
     if _pretty(request):
         return prettify(data), JSON
     return data, JSON
+
+
+def compressible(request: Request, body: bytes) -> bool:
+    """Return True if a body is sent with gzip: as in kube-apiserver, from 128 KiB on, for clients that name just gzip."""
+    if len(body) < MIN_COMPRESSED:
+        return False
+    return "gzip" in [part.strip() for part in request.headers.get("accept-encoding", "").split(",")]
+
+
+def compress(body: bytes) -> bytes:
+    """Compress a body with gzip, quickly rather than well."""
+    return gzip.compress(body, compresslevel=1, mtime=0)
 
 
 def _pretty(request: Request) -> bool:
