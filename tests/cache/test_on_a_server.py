@@ -37,6 +37,10 @@ class Newcomer(Resource[GadgetSpec, Model], group="cache.example.com", version="
     """A kind whose CRD is watched."""
 
 
+class Foreigner(Resource[GadgetSpec, Model], group="cache.example.com", version="v1", external=True):
+    """A kind of another project."""
+
+
 class Straggler(Resource[GadgetSpec, Model], group="cache.example.com", version="v1"):
     """A kind whose CRD may not be watched."""
 
@@ -217,6 +221,21 @@ async def test_a_kind_is_read_at_once_when_its_crd_is_established(
             await informer.wait_synced(90)
     finally:
         await client.delete(DEFINITION, "newcomers.cache.example.com")
+
+
+async def test_a_missing_kind_of_another_project_is_not_installed_by_this_operator(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache = Cache(cluster.client)
+    cache.informer(Selection(kind_of(Foreigner)), Foreigner)
+    async with running(cache):
+
+        async def reported() -> bool:
+            return "Waiting for the CRD of foreigners.cache.example.com" in caplog.text
+
+        await eventually(reported)
+    assert "install the project that provides it, or apply its CRDs" in caplog.text
+    assert "`kubewright install`" not in caplog.text
 
 
 async def test_an_account_that_may_not_watch_crds_asks_for_the_kind_again(

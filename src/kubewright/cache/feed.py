@@ -275,11 +275,7 @@ class Feed:
         missing = isinstance(failed.error, NotFound) and failed.error.kind_missing
         if not failed.ordinary and self._logged != str(failed.error):
             if missing and not self.selection.kind.builtin:
-                _log.warning(
-                    "Waiting for the CRD of %s: install the CRDs of this operator with `kubewright install` or "
-                    "`kubewright run --install`",
-                    self.selection,
-                )
+                _log.warning("Waiting for the CRD of %s: %s", self.selection, _remedy(self.selection.kind))
             else:
                 _log.warning(
                     "Cannot read %s, trying again in %.1f s: %s",
@@ -310,3 +306,10 @@ class Feed:
             "fields": chosen.fields,
             "content": "metadata" if chosen.metadata_only else "transformed" if chosen.transform else "whole",
         }
+
+
+def _remedy(kind: Kind) -> str:
+    """Return how the CRD of a missing kind is installed."""
+    if kind.external:
+        return "install the project that provides it, or apply its CRDs with `kubewright apply -f`"
+    return "install the CRDs of this operator with `kubewright install` or `kubewright run --install`"
