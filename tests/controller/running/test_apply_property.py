@@ -31,7 +31,8 @@ from kubewright.devserver import Server
 from .apply_scenarios import DEFINED, OURS, History, Step, definition, histories
 
 SEED = int(os.environ.get("KUBEWRIGHT_APPLY_SEED", "1"))
-DECISIONS_PER_HISTORY = 3
+DECISIONS_PER_HISTORY = 2.5
+"""At least so many on average: Hypothesis draws histories, and the test counts decisions."""
 
 
 class Examples:
