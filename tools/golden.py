@@ -13,7 +13,9 @@ from pathlib import Path
 
 from kubewright.cli import main
 
-GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "golden"
+TESTS = Path(__file__).resolve().parent.parent / "tests"
+GOLDEN = TESTS / "golden"
+KOPF = TESTS / "scaffold" / "kopf_project"
 # The lock is requirements/runtime.txt, which need not be here once more for each project.
 LEFT_OUT = frozenset({"requirements.lock", "__pycache__", ".pytest_cache", ".ruff_cache", ".hypothesis"})
 
@@ -32,6 +34,9 @@ PROJECTS: dict[str, Sequence[str]] = {
         "manifests --format kustomize --output-dir deploy/kustomize",
         "manifests --format helm --output-dir deploy/chart",
         "bundle --image registry.example/fleet:0.1.0 --output-dir deploy/olm",
+    ),
+    "cachefarm": (
+        f"create from-kopf {' '.join(map(str, sorted(KOPF.glob('*.py'))))} --output-dir cachefarm",
     ),
 }
 

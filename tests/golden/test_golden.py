@@ -24,7 +24,7 @@ def golden() -> ModuleType:
         sys.path.remove(str(ROOT / "tools"))
 
 
-@pytest.mark.parametrize("name", ["shop", "fleet"])
+@pytest.mark.parametrize("name", ["shop", "fleet", "cachefarm"])
 def test_the_commands_make_the_golden_project(golden: ModuleType, name: str, tmp_path: Path) -> None:
     made = golden.make(name, tmp_path)
     assert golden.differences(made, GOLDEN / name) == [], "run tools/golden.py and look at the difference"

@@ -1,4 +1,4 @@
-"""`kubewright create api`, `create webhook` and `create types`: additions to a project."""
+"""`kubewright create`: `api`, `webhook` and `types` add to a project, `from-kopf` makes one."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ import click
 from kubewright.api import ConfigError, plural_of
 from kubewright.cli.project.additions import add, declared_kinds, print_changes
 from kubewright.cli.project.asking import known
+from kubewright.cli.project.from_kopf import command as from_kopf
 from kubewright.cli.project.settings import Project, the_project
 from kubewright.cli.project.types import types
 from kubewright.scaffold import (
@@ -27,10 +28,11 @@ from kubewright.scaffold import (
 
 @click.group()
 def command() -> None:
-    """Add a kind, a webhook or classes of other projects' kinds to the current project."""
+    """Add a kind, a webhook or classes of other projects' kinds to the project, or convert a kopf operator."""
 
 
 command.add_command(types)
+command.add_command(from_kopf)
 
 
 @command.command()

@@ -1,0 +1,5 @@
+"""The operator cachefarm, converted from kopf."""
+
+from cachefarm.controllers import operator
+
+__all__ = ["operator"]
