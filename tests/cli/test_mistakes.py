@@ -240,5 +240,6 @@ async def test_a_kind_that_is_not_installed(shell: str, cluster: Cluster) -> Non
     process.terminate()
     _, rest = await process.communicate()
     assert process.returncode == 0, rest
-    assert f"Cannot read shells.{cluster.namespace}.example.com" in line
-    assert "is its CRD installed?" in line
+    assert f"Waiting for the CRD of shells.{cluster.namespace}.example.com" in line
+    assert "`kubewright install`" in line
+    assert "`kubewright run --install`" in line
