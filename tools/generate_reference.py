@@ -26,6 +26,7 @@ MODULES = (
     "kubewright",
     "kubewright.admission",
     "kubewright.predicates",
+    "kubewright.hashing",
     "kubewright.packaging",
     "kubewright.errors",
     "kubewright.client",
@@ -76,11 +77,12 @@ PAGES = (
         "watching.md",
         "Watching",
         "What triggers a reconcile, and which kinds a controller may access. See"
-        " [Watches and indexes](../how-to/watching.md), [Selecting what is watched](../how-to/selecting.md) and"
+        " [Watches, references and indexes](../how-to/watching.md), [Selecting what is watched](../how-to/selecting.md) and"
         " [RBAC](../how-to/rbac.md).",
         {
-            "Declarations": "kw.owned kw.watch kw.source kw.needs",
+            "Declarations": "kw.owned kw.watch kw.reference kw.source kw.needs",
             "Indexes and selectors": "kw.Index kw.Selector",
+            "Hashes of contents": "hashing.content_hash",
             "Predicates": "predicates.generation_changed predicates.labels_changed predicates.annotations_changed"
             " predicates.with_labels predicates.on predicates.all_of predicates.any_of predicates.Change",
         },

@@ -6,7 +6,7 @@ The tour, in reading order:
    `Rule`, with `Quantity`, `Duration` and `IntOrString` for the types that Kubernetes writes as text. The built-in
    kinds are in `kubewright.api.builtin` (`apps_v1`, `core_v1`, ...); a kind without a class is a `Kind`.
 2. A controller reconciles one kind: `controller`, `Controller`, `Context`, `Result`, and `Options` with a `Backoff`.
-3. What triggers a reconcile: `owned`, `watch`, `source`, an `Index`, a `Selector` for what is watched, and
+3. What triggers a reconcile: `owned`, `watch`, `reference`, `source`, an `Index`, a `Selector` for what is watched, and
    `kubewright.predicates` for `when=`. Access beyond that: `needs`. Whose child an object is: `is_controlled_by`.
 4. Admission webhooks: `kubewright.admission`. Versions of one kind: `Conversion`.
 5. An operator is its controllers and webhooks: `Operator`. Its Deployment: `kubewright.packaging`.
@@ -55,6 +55,7 @@ from kubewright.controller import (
     controller,
     needs,
     owned,
+    reference,
     source,
     watch,
 )
@@ -101,6 +102,7 @@ __all__ = [
     "owned",
     "packaging",
     "predicates",
+    "reference",
     "run",
     "source",
     "watch",

@@ -28,6 +28,7 @@ from kubewright.api import (
     parse,
     status_wire,
     to_wire,
+    with_string_data_encoded,
     zero,
 )
 from kubewright.api.builtin import core_v1
@@ -289,3 +290,9 @@ def test_decodes_to_the_class_or_without_one_to_a_json_object() -> None:
     raw = encode(core_v1.ConfigMap(Meta("one"), data={"a": "1"}))
     assert decode_as(core_v1.ConfigMap, raw).data == {"a": "1"}
     assert decode_as(kind_of(core_v1.ConfigMap), raw) == parse(raw)
+
+
+def test_a_secrets_string_data_is_encoded_into_its_data() -> None:
+    written = {"data": {"a": "eA=="}, "stringData": {"b": "y", "a": "z"}, "type": "Opaque"}
+    assert with_string_data_encoded(written) == {"data": {"a": "eg==", "b": "eQ=="}, "type": "Opaque"}
+    assert with_string_data_encoded({"data": None}) == {"data": None}

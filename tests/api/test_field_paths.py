@@ -2,11 +2,24 @@
 
 import importlib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
-from kubewright.api import Column, Condition, DeclarationError, Model, Resource, Scale
+from kubewright.api import (
+    Column,
+    Condition,
+    DeclarationError,
+    FieldPath,
+    Index,
+    Meta,
+    Model,
+    Resource,
+    Scale,
+    field_path,
+    kind_of,
+    to_wire,
+)
 from kubewright.schema import crd
 
 
@@ -127,3 +140,85 @@ class Thing(
 class Inner(Model):
     size: int = 0
 """
+
+
+class _Holder(Model):
+    secret: str | None = None
+    size: int = 0
+
+
+class _NamesSpec(Model):
+    login: str = ""
+    extra: list[str] | None = None
+    holders: list[_Holder] = []
+    holder: _Holder | None = None
+    tags: dict[str, str] = {}
+    mode: Literal["a", "b"] = "a"
+    count: int = 0
+    anything: Any = None
+
+
+class Named(Resource[_NamesSpec, _Status], group="paths.example.com", version="v1"):
+    """Names things."""
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("spec.logins", "Index(Named): 'spec.logins': .spec has no field 'logins': did you mean 'login'?"),
+        (
+            ".spec.holders.secret",
+            "'.spec.holders.secret': .spec.holders is a list: write .spec.holders[*].secret",
+        ),
+        ("spec.count", "'spec.count': Named.spec.count does not hold text or a list of texts"),
+        ("spec.holder", "'spec.holder': Named.spec.holder does not hold text or a list of texts"),
+        ("spec.holders[*].size", "does not hold text or a list of texts"),
+        (
+            "spec.holders[0].secret",
+            'is not a path of fields: write it like "spec.login" or "spec.users[*].login"',
+        ),
+        ("kind", "is not a path of fields"),
+        ("", "is not a path of fields"),
+        ("spec.login[?", "is not a path of fields"),
+    ],
+)
+def test_a_path_of_an_index_that_leads_to_no_text_is_refused_when_the_index_is_made(
+    path: str, message: str
+) -> None:
+    with pytest.raises(DeclarationError) as refusal:
+        Index(Named, path)
+    assert message in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("spec.login", ["ada"]),
+        (".spec.login", ["ada"]),
+        ("spec.extra", ["x", "y"]),
+        ("spec.holders[*].secret", ["one", "two"]),
+        ("spec.holder.secret", []),
+        ("spec.tags.color", ["red"]),
+        ("spec.tags['color']", ["red"]),
+        ("spec.mode", ["b"]),
+        ("metadata.name", ["n"]),
+        ("metadata.labels['example.com/a']", ["b"]),
+    ],
+)
+def test_an_index_by_path_holds_the_texts_at_the_path(path: str, expected: list[str]) -> None:
+    spec = _NamesSpec(
+        login="ada",
+        extra=["x", "", "y", "x"],
+        holders=[_Holder(secret="one"), _Holder(), _Holder(secret="two")],
+        tags={"color": "red"},
+        mode="b",
+    )
+    named = Named(Meta("n", labels={"example.com/a": "b"}), spec=spec)
+    assert list(Index(Named, path).values(named)) == expected
+    assert field_path(kind_of(Named), path, "test").texts(to_wire(named)) == expected
+
+
+def test_a_value_that_is_not_text_in_an_object_without_a_class_is_an_error() -> None:
+    path: FieldPath = field_path(kind_of(Named), "spec.count", "test")
+    with pytest.raises(TypeError, match=r"spec.count: expected text, got int"):
+        path.texts({"metadata": {"name": "n"}, "spec": {"count": 3}})

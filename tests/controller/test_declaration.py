@@ -14,6 +14,7 @@ from kubewright.controller import (
     needs,
     on,
     owned,
+    reference,
     source,
     watch,
 )
@@ -109,6 +110,30 @@ async def test_a_declared_controller_can_still_be_called() -> None:
                 watches=[watch(Note, via=Index(Zone, lambda zone: [zone.text]), key=lambda note: note.text)],
             ),
             "needs an index of Shell, not of Zone",
+        ),
+        (
+            lambda: Controller(Note, cast(Any, reconcile), watches=[reference(Shell, "frend")]),
+            "controller 'note': reference(Shell, 'frend'): 'frend': Note has no field 'frend': did you mean 'friend'?",
+        ),
+        (
+            lambda: Controller(Zone, cast(Any, reconcile), watches=[reference(Note, "text")]),
+            "Zone is cluster-scoped and Note is not: name the field that holds the namespace with namespace_path=",
+        ),
+        (
+            lambda: Controller(
+                Note, cast(Any, reconcile), watches=[reference(Shell, "friend", namespace_path="text_")]
+            ),
+            "did you mean 'text'?",
+        ),
+        (
+            lambda: Controller(
+                Shell,
+                reconcile,
+                watches=[
+                    reference(Note, "status.conditions[*].reason", namespace_path="metadata.generateName")
+                ],
+            ),
+            "namespace_path= belongs to a single name",
         ),
     ],
 )

@@ -15,6 +15,7 @@ from kubewright.api.codec import (
     parse,
     status_wire,
     to_wire,
+    with_string_data_encoded,
     zero,
 )
 from kubewright.api.conditions import Condition, get_condition, is_condition, set_condition
@@ -60,6 +61,7 @@ from kubewright.api.failures import (
     UnsupportedMediaType,
     error_from_status,
 )
+from kubewright.api.field_paths import FieldPath, field_path
 from kubewright.api.fields import Column, Field, Rule, Scale
 from kubewright.api.identity import GroupVersionKind, ObjectKey
 from kubewright.api.indexes import Index
@@ -121,6 +123,7 @@ __all__ = [
     "Field",
     "FieldConflict",
     "FieldError",
+    "FieldPath",
     "FieldRequirement",
     "FieldSelector",
     "Forbidden",
@@ -182,6 +185,7 @@ __all__ = [
     "encode",
     "error_from_status",
     "field_info",
+    "field_path",
     "field_types",
     "format_duration",
     "from_wire",
@@ -217,5 +221,6 @@ __all__ = [
     "to_wire",
     "typed_diff",
     "utc_now",
+    "with_string_data_encoded",
     "zero",
 ]

@@ -2,6 +2,7 @@
 
 import re
 import threading
+from binascii import b2a_base64
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from enum import Enum
@@ -48,6 +49,16 @@ def to_wire(obj: msgspec.Struct, *, without_status: bool = False) -> JsonObject:
     if without_status:
         wire.pop("status", None)
     return wire
+
+
+def with_string_data_encoded(secret: JsonObject) -> JsonObject:
+    """Return a Secret with stringData moved into data, as the server stores it."""
+    text: dict[str, str] = secret.get("stringData") or {}
+    if not text:
+        return secret
+    encoded = {key: b2a_base64(value.encode(), newline=False).decode() for key, value in text.items()}
+    rest = {key: value for key, value in secret.items() if key != "stringData"}
+    return rest | {"data": {**(secret.get("data") or {}), **encoded}}
 
 
 def status_wire(obj: Object) -> JsonObject:

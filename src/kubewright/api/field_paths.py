@@ -1,14 +1,20 @@
-"""Paths into a kind (printer columns, scale, selectable fields), checked against its types when the class is made."""
+"""Paths into a kind, checked against its types where they are declared.
+
+Printer columns, scale and selectable fields are JSONPaths that the API server reads; `path_problems` checks them when the
+class is made. Indexes and references are read here: `field_path` checks a path and returns a `FieldPath`, which finds the
+texts that an object holds there.
+"""
 
 import difflib
 import re
 import types
 import typing
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Union, cast, get_args, get_origin
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 import msgspec
 
+from kubewright.api.errors import DeclarationError
 from kubewright.api.kinds import Kind
 from kubewright.api.model import field_types
 from kubewright.api.pydantic_models import is_pydantic, pydantic_schema
@@ -43,17 +49,110 @@ def path_problem(cls: type[msgspec.Struct], path: str) -> str:
     """Return why a JSONPath leads to no field of the type, or nothing if it does or cannot be decided."""
     if not path.startswith((".", "[")):
         return f'a path begins with a dot: ".{path}"'
-    at, here, walked = 0, cast(Any, cls), ""
-    while at < len(path):
-        match = _STEP.match(path, at)
-        if match is None:
-            return ""  # an expression beyond plain steps: the API server decides
+    # What follows the plain steps is an expression, or wrong: the API server decides.
+    return _follow(cls, _steps(path)[0])[1]
+
+
+class FieldPath:
+    """Find the texts at a path: one for a plain field, several if the path leads through or to a list."""
+
+    __slots__ = ("_names", "many", "text")
+
+    def __init__(self, text: str, names: Sequence[str], many: bool) -> None:
+        self.text: str = text
+        self.many: bool = many
+        """True if an object may hold several texts there."""
+        self._names = tuple(names)
+
+    def texts(self, obj: Any) -> list[str]:
+        """Return what a typed or a JSON object holds at the path; fields that are unset or empty hold nothing.
+
+        Raise TypeError for a value that is not text, which only an object without a class can hold.
+        """
+        found: list[Any] = [obj]
+        for name in self._names:
+            found = [value for one in found for value in _values(one, name)]
+        texts = [
+            text for one in found for text in (cast("list[Any]", one) if isinstance(one, list) else [one])
+        ]
+        for text in texts:
+            if not isinstance(text, str):
+                raise TypeError(f"{self.text}: expected text, got {type(text).__name__}")
+        return list(dict.fromkeys(text for text in texts if text))
+
+
+def field_path(kind: Any, path: str, where: str) -> FieldPath:
+    """Return the path `spec.login`, or through lists `spec.users[*].login`, to text in objects of a kind.
+
+    Raise DeclarationError, beginning with `where`, if there is no such field or it does not hold text. A `Kind` without a
+    class has no types to check against.
+    """
+    steps, rest = _steps(path if path.startswith((".", "[")) else f".{path}")
+    plain = steps and all(step.name is not None or step.text == "[*]" for step in steps)
+    if rest or not plain or steps[0].name in _TYPE_META:
+        raise DeclarationError(
+            f'{where}: {path!r} is not a path of fields: write it like "spec.login" or "spec.users[*].login"'
+        )
+    hint: Any = Any
+    if not isinstance(kind, Kind):
+        hint, problem = _follow(cast("type[msgspec.Struct]", kind), steps)
+        if problem:
+            raise DeclarationError(f"{where}: {path!r}: {problem}")
+        hint = _plain(hint)
+    is_list = get_origin(hint) is list
+    if not _is_text(_plain(get_args(hint)[0]) if is_list else hint):
+        raise DeclarationError(
+            f"{where}: {path!r}: {kind.__name__}.{path.lstrip('.')} does not hold text or a list of texts"
+        )
+    names = [step.name or "" for step in steps]
+    return FieldPath(path, names, is_list or "" in names)
+
+
+class _PathStep(msgspec.Struct, frozen=True):
+    name: str | None
+    """The field; None for an element of a list."""
+    text: str
+
+
+def _steps(path: str) -> tuple[list[_PathStep], str]:
+    """Return the steps of a JSONPath over fields and elements, and the rest that is neither."""
+    at, steps = 0, list[_PathStep]()
+    while (match := _STEP.match(path, at)) is not None:
         name = match["quoted"] or (match["name"] or "").replace("\\", "")
-        here, problem = _step(here, name, walked or cls.__name__)
+        steps.append(_PathStep(name or None, match[0]))
+        at = match.end()
+    return steps, path[at:]
+
+
+def _follow(cls: type[msgspec.Struct], steps: Sequence[_PathStep]) -> tuple[Any, str]:
+    """Return the type at the end of the steps, Any where the types end before, and what is wrong."""
+    here, walked = cast(Any, cls), ""
+    for step in steps:
+        here, problem = _step(here, step.name or "", walked or cls.__name__)
         if problem or here is Any:
-            return problem
-        at, walked = match.end(), walked + match[0]
-    return ""
+            return Any, problem
+        walked += step.text
+    return here, ""
+
+
+def _values(value: Any, name: str) -> Sequence[Any]:
+    """Return what a value holds under a field's wire name, or its elements if the name is empty."""
+    if value is None:
+        return ()
+    if not name:
+        return cast("list[Any]", value)
+    if isinstance(value, dict):
+        found = cast("dict[str, Any]", value).get(name)
+    else:
+        cls = cast("type[msgspec.Struct]", type(value))
+        found = getattr(value, cls.__struct_fields__[cls.__struct_encode_fields__.index(name)])
+    return () if found is None else (found,)
+
+
+def _is_text(hint: Any) -> bool:
+    if hint is Any or get_origin(hint) is Literal:
+        return all(isinstance(one, str) for one in get_args(hint))
+    return isinstance(hint, type) and issubclass(hint, str)
 
 
 def _step(hint: Any, name: str, place: str) -> tuple[Any, str]:

@@ -56,18 +56,21 @@ class Cache:
         self._tasks: dict[Feed, asyncio.Task[None]] = {}
         self._group: asyncio.TaskGroup | None = None
 
-    def informer(self, selection: Selection, cls: type[T]) -> Informer[T]:
+    def informer(self, selection: Selection, cls: type[T], *, optional: bool = False) -> Informer[T]:
         """Return the informer of this selection, started if the cache runs; call `release` when it is no longer used.
 
-        `cls` is the class of its objects, or `dict` for JSON objects.
+        `cls` is the class of its objects, or `dict` for JSON objects. With `optional` the cluster need not serve the
+        kind, unless another user of the selection requires it.
         """
         informer = self._informers.get((selection, cls))
         if informer is None:
             feed = self._feeds.get(selection)
             if feed is None:
-                feed = self._feeds[selection] = Feed(self._source, selection, self._options)
+                feed = self._feeds[selection] = Feed(self._source, selection, self._options, required=False)
                 self._start(feed)
             informer = self._informers[selection, cls] = Informer(feed, cls)
+        if not optional:
+            informer.feed.required = True
         self._users[informer] = self._users.get(informer, 0) + 1
         return cast("Informer[T]", informer)
 

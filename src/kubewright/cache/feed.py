@@ -1,4 +1,10 @@
-"""One selection of objects, held as bytes and kept up to date by one watch; subscribers are notified of each change."""
+"""One selection of objects, held as bytes and kept up to date by one watch; subscribers are notified of each change.
+
+A kind that the server does not serve is *absent*: the watcher asks for it again and again with backoff (at most every
+12.5 s), as it does after any refusal. This needs no rights beyond those on the kind itself, unlike a watch of CRDs, and
+notices APIServices as well. A feed that is required reports an absent kind as a problem. For one that is not,
+absence is a state like any other: nothing is held, and reads find nothing.
+"""
 
 import asyncio
 import logging
@@ -7,7 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, aclosing, nullcontext
 
 import msgspec
 
-from kubewright.api import Kind, KubewrightError, NotFound, ObjectKey, RawObject
+from kubewright.api import Kind, KubewrightError, NotFound, ObjectKey, RawObject, ServiceUnavailable
 from kubewright.cache.selection import Selection
 from kubewright.cache.source import Source
 from kubewright.cache.store import Change, Store
@@ -30,6 +36,8 @@ Subscriber = Callable[[Change], None]
 
 STALE_AFTER = 60.0
 """Seconds after which a failing watch makes the operator unready: its view of the cluster is old."""
+_CONFIRMED = 2
+"""How many refusals in a row it takes until objects that are held count as gone with their kind."""
 _YIELD_AFTER = 500
 _LABELS = ("resource", "namespace", "labels", "fields", "content")
 
@@ -103,8 +111,12 @@ class FeedOptions(msgspec.Struct, frozen=True, kw_only=True):
 class Feed:
     """The objects of one selection as bytes; one watch serves all informers of it, whatever their classes."""
 
-    def __init__(self, source: Source, selection: Selection, options: FeedOptions) -> None:
+    def __init__(
+        self, source: Source, selection: Selection, options: FeedOptions, *, required: bool = True
+    ) -> None:
         self.selection = selection
+        self.required: bool = required
+        """True if one of its users does not work without the kind."""
         self.undecodable: UndecodableObjects = UndecodableObjects()
         self._source = source
         self._options = options
@@ -113,6 +125,9 @@ class Feed:
         self._indexers: list[Subscriber] = []
         self._subscribers: list[Subscriber] = []
         self._synced = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._refusals = 0
+        self._absent = False
         self._failure: Failed | None = None
         self._failing_since = 0.0
         self._logged = ""
@@ -161,12 +176,25 @@ class Feed:
         """Return True if the whole selection has been read once."""
         return self._synced.is_set()
 
-    async def wait_synced(self, timeout: float | None = None) -> None:
-        """Wait until the whole selection has been read once; raise CacheSyncTimeout if that takes too long."""
+    @property
+    def absent(self) -> bool:
+        """Return True if the server does not serve the kind, and no user requires it."""
+        return self._absent
+
+    @property
+    def complete(self) -> bool:
+        """Return True if what is held is the whole selection, as far as the watch has come: reads need no request."""
+        return self._synced.is_set() or self._absent
+
+    async def wait_synced(self, timeout: float | None = None, *, optional: bool = False) -> None:
+        """Wait until the whole selection has been read once; raise CacheSyncTimeout if that takes too long.
+
+        With `optional` it is enough that the server answered that it does not serve the kind, or not now.
+        """
         limit = self._options.sync_timeout if timeout is None else timeout
         try:
             async with asyncio.timeout(limit):
-                await self._synced.wait()
+                await (self._settled if optional else self._synced).wait()
         except TimeoutError:
             reason = f": {self._failure.error}" if self._failure else ""
             raise CacheSyncTimeout(f"{self.selection} did not sync within {limit:g} s{reason}") from None
@@ -175,7 +203,7 @@ class Feed:
     def problems(self) -> Sequence[str]:
         """Return why the objects cannot be read: a missing kind, a missing rule, or a failure that lasts."""
         failure = self._failure
-        if failure is None:
+        if failure is None or (not self.required and not _is_misconfigured(failure)):
             return []
         if failure.refused:
             return [f"{self.selection}: {failure.error}"]
@@ -236,7 +264,9 @@ class Feed:
                 return
             case Synced(version):
                 self._notify(self._store.end_list(version))
+                self._absent = False
                 self._synced.set()
+                self._settled.set()
             case Failed():
                 self._failed(event)
                 return
@@ -273,7 +303,8 @@ class Feed:
 
     def _failed(self, failed: Failed) -> None:
         missing = isinstance(failed.error, NotFound) and failed.error.kind_missing
-        if not failed.ordinary and self._logged != str(failed.error):
+        expected = not self.required and self._note_absence(failed.error)
+        if not expected and not failed.ordinary and self._logged != str(failed.error):
             if missing and not self.selection.kind.builtin:
                 _log.warning("Waiting for the CRD of %s: %s", self.selection, _remedy(self.selection.kind))
             else:
@@ -290,7 +321,23 @@ class Feed:
             self._failing_since = asyncio.get_running_loop().time()
         self._failure = failed
 
+    def _note_absence(self, error: KubewrightError) -> bool:
+        """Return True if the server does not serve the kind; drop what is held once that is certain."""
+        if isinstance(error, ServiceUnavailable):
+            self._settled.set()
+        if not isinstance(error, NotFound) or not error.kind_missing:
+            return False
+        self._refusals += 1
+        if not self._absent and (self._refusals >= _CONFIRMED or not self._synced.is_set()):
+            _log.info("%s: the cluster does not serve this optional kind, waiting for it", self.selection)
+            self._absent = True
+            self._synced.clear()
+            self._settled.set()
+            self._notify(self._store.clear())
+        return True
+
     def _recovered(self) -> None:
+        self._refusals = 0
         if self._logged:
             failed_for = asyncio.get_running_loop().time() - self._failing_since
             _log.info("Reading %s again after %.1f s", self.selection, failed_for)
@@ -313,3 +360,8 @@ def _remedy(kind: Kind) -> str:
     if kind.external:
         return "install the project that provides it, or apply its CRDs with `kubewright apply -f`"
     return "install the CRDs of this operator with `kubewright install` or `kubewright run --install`"
+
+
+def _is_misconfigured(failure: Failed) -> bool:
+    """Return True if the server refuses for lack of rights: that is no way of being optional."""
+    return failure.refused and not isinstance(failure.error, NotFound)

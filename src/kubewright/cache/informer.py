@@ -34,9 +34,12 @@ class Informer(Generic[T]):
         """Return True if the whole selection has been read once."""
         return self.feed.synced
 
-    async def wait_synced(self, timeout: float | None = None) -> None:
-        """Wait until the whole selection has been read once; raise CacheSyncTimeout if that takes too long."""
-        await self.feed.wait_synced(timeout)
+    async def wait_synced(self, timeout: float | None = None, *, optional: bool = False) -> None:
+        """Wait until the whole selection has been read once; raise CacheSyncTimeout if that takes too long.
+
+        With `optional` it is enough that the server answered that it does not serve the kind, or not now.
+        """
+        await self.feed.wait_synced(timeout, optional=optional)
 
     @property
     def problems(self) -> Sequence[str]:

@@ -168,6 +168,16 @@ class Store:
                 if compare_versions(version, gone.version) < 0 or (gone.final and gone.seen)
             }
 
+    def clear(self) -> Sequence[Change]:
+        """Remove everything: the server no longer serves the kind, and may begin it anew later."""
+        changes = [Change(key, known, None) for key, known in self.objects.items()]
+        self.objects.clear()
+        self._gone.clear()
+        self._older.clear()
+        self._unlisted = None
+        self.progress = ""
+        return changes
+
     def record_write(self, obj: RawObject) -> Sequence[Change]:
         """Store the answer to our own write, as if the watch had brought it."""
         key, version = obj.meta.key, obj.meta.resource_version

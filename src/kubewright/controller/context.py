@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, ov
 
 from kubewright.api import Index, JsonObject, Kind, Model, Object
 from kubewright.controller.predicates import Cause
+from kubewright.controller.references import FieldReference
 
 if TYPE_CHECKING:
     # At run time this would load the HTTP library, which declaring an operator must not do.
@@ -45,17 +46,27 @@ class Reader(ABC):
     async def get(self, kind: type[T], name: str, namespace: str | None = None) -> T: ...
     @overload
     async def get(self, kind: Kind, name: str, namespace: str | None = None) -> JsonObject: ...
+    @overload
+    async def get(self, kind: FieldReference[S], /) -> S: ...
     @abstractmethod
-    async def get(self, kind: Any, name: str, namespace: str | None = None) -> Any:
-        """Return one object, by default from the reconciled object's namespace; raise NotFound if it does not exist."""
+    async def get(self, kind: Any, name: str | None = None, namespace: str | None = None) -> Any:
+        """Return one object, by default from the reconciled object's namespace; raise NotFound if it does not exist.
+
+        With a `reference` it is the object that the reconciled object names; NotFound also means that it names none.
+        """
 
     @overload
     async def find(self, kind: type[T], name: str, namespace: str | None = None) -> T | None: ...
     @overload
     async def find(self, kind: Kind, name: str, namespace: str | None = None) -> JsonObject | None: ...
+    @overload
+    async def find(self, kind: FieldReference[S], /) -> S | None: ...
     @abstractmethod
-    async def find(self, kind: Any, name: str, namespace: str | None = None) -> Any:
-        """Return one object like `get`, or None if it does not exist; a kind that is not served raises NotFound."""
+    async def find(self, kind: Any, name: str | None = None, namespace: str | None = None) -> Any:
+        """Return one object like `get`, or None if it does not exist.
+
+        A kind that is not served raises NotFound, unless it is watched with `optional=True`.
+        """
 
     @overload
     async def list(
@@ -68,6 +79,8 @@ class Reader(ABC):
         all_namespaces: bool = False,
         labels: str = "",
     ) -> builtins.list[S]: ...
+    @overload
+    async def list(self, kind: FieldReference[S], /) -> builtins.list[S]: ...
     @overload
     async def list(
         self,
@@ -93,7 +106,9 @@ class Reader(ABC):
         all_namespaces: bool = False,
         labels: str = "",
     ) -> builtins.list[Any]:
-        """Return the objects of a kind, or those that an index holds under a value.
+        """Return the objects of a kind, those that an index holds under a value, or those that a `reference` names.
+
+        Of what a reference names, objects that do not exist are left out; the others come in the order of the names.
 
         A namespaced kind is listed in the reconciled object's namespace, as `get` reads it, or in `namespace`;
         `all_namespaces=True` lists every namespace that the operator watches. The reconciler of a cluster-scoped

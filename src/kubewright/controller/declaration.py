@@ -1,7 +1,7 @@
 """A controller as data: its kind, its reconciler, what triggers it, how it runs, and what it returns."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
@@ -11,6 +11,7 @@ from kubewright.api import DeclarationError, Kind, Object, check_types, kind_of,
 from kubewright.backoff import RETRY_BACKOFF, Backoff
 from kubewright.controller.context import Context
 from kubewright.controller.predicates import Predicate
+from kubewright.controller.references import BoundReference, FieldReference
 from kubewright.controller.watches import EVERYWHERE, Owned, Selector, Source, Watch, check_finalizer, owned
 
 T = TypeVar("T")
@@ -112,7 +113,7 @@ class Controller(Generic[T]):
         *,
         name: str = "",
         owns: "Sequence[type[Any] | Kind | Owned[Any]]" = (),
-        watches: "Sequence[Watch[Any] | Source[Any]]" = (),
+        watches: "Sequence[Watch[Any] | FieldReference[Any] | Source[Any]]" = (),
         needs: Sequence[Needs] = (),
         finalizer: str = "",
         when: Predicate[T] | None = None,
@@ -141,8 +142,14 @@ class Controller(Generic[T]):
         self.owns: tuple[Owned[Any], ...] = tuple(
             child if isinstance(child, Owned) else owned(child) for child in owns
         )
+        self.references: Mapping[FieldReference[Any], BoundReference[Any]] = {
+            field: self._bound(field) for field in watches if isinstance(field, FieldReference)
+        }
+        """What the kind names in its fields; their watches are among `watches`."""
         self.watches: tuple[Watch[Any], ...] = tuple(
-            watched for watched in watches if isinstance(watched, Watch)
+            self.references[watched].watch if isinstance(watched, FieldReference) else watched
+            for watched in watches
+            if not isinstance(watched, Source)
         )
         self.sources: tuple[Source[Any], ...] = tuple(
             source for source in watches if isinstance(source, Source)
@@ -205,6 +212,12 @@ class Controller(Generic[T]):
             )
         self.finalizer_name = name
 
+    def _bound(self, field: FieldReference[Any]) -> BoundReference[Any]:
+        try:
+            return field.bind(self.kind)
+        except DeclarationError as error:
+            raise DeclarationError(f"controller {self.name!r}: {error}") from None
+
     def _check_indexes(self) -> None:
         for watched in self.watches:
             if watched.via is not None and kind_of(watched.via.kind) != kind_of(self.kind):
@@ -219,7 +232,7 @@ def controller(
     *,
     name: str = "",
     owns: "Sequence[type[Any] | Kind | Owned[Any]]" = (),
-    watches: "Sequence[Watch[Any] | Source[Any]]" = (),
+    watches: "Sequence[Watch[Any] | FieldReference[Any] | Source[Any]]" = (),
     needs: Sequence[Needs] = (),
     when: Predicate[T] | None = None,
     selector: Selector = EVERYWHERE,

@@ -90,6 +90,7 @@ class Watch(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
     when: Predicate[T] | None
     selector: Selector
     metadata_only: bool = False
+    optional: bool = False
 
     @property
     def form(self) -> type[T] | Kind:
@@ -138,6 +139,7 @@ def watch(
     when: Predicate[T] | None = None,
     selector: Selector = EVERYWHERE,
     metadata_only: Literal[False] = False,
+    optional: bool = False,
 ) -> Watch[T]: ...
 @overload
 def watch(
@@ -149,6 +151,7 @@ def watch(
     when: Predicate[Object] | None = None,
     selector: Selector = EVERYWHERE,
     metadata_only: Literal[True],
+    optional: bool = False,
 ) -> Watch[Object]: ...
 def watch(
     kind: type[Any] | Kind,
@@ -159,11 +162,15 @@ def watch(
     when: Predicate[Any] | None = None,
     selector: Selector = EVERYWHERE,
     metadata_only: bool = False,
+    optional: bool = False,
 ) -> Watch[Any]:
     """Reconcile on changes of another kind: by `map=` to keys, or `via=` an index and a `key=` into it.
 
     `metadata_only=True` has the server send metadata alone: a fraction of the memory where the kind is big and
     only names, labels or owners matter. The functions are called with an `Object`; reads of the kind go to the server.
+
+    `optional=True` is for a kind that the cluster may not serve. The operator works without it, and watches it once its
+    CRD or APIService is there; until then `ctx.list` returns no objects and `ctx.get` raises NotFound.
     """
     name = kind_of(kind).kind
     if (map is None) == (via is None):
@@ -176,7 +183,14 @@ def watch(
             f"watch({name}): via= and key= go together: key= is the value looked up in the index"
         )
     return Watch(
-        kind=kind, map=map, via=via, key=key, when=when, selector=selector, metadata_only=metadata_only
+        kind=kind,
+        map=map,
+        via=via,
+        key=key,
+        when=when,
+        selector=selector,
+        metadata_only=metadata_only,
+        optional=optional,
     )
 
 

@@ -8,7 +8,6 @@ refused with 409. `stamp_conditions` fills in what Kubernetes expects of conditi
 with the condition's status.
 """
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -27,6 +26,7 @@ from kubewright.api import (
     controller_of,
     decode,
     to_wire,
+    with_string_data_encoded,
 )
 from kubewright.api.pydantic_models import is_pydantic, write_pydantic
 from kubewright.controller.errors import CannotOwn, OwnedByAnother
@@ -102,7 +102,7 @@ def child_document(child: JsonObject, kind: Kind, namespace: str) -> JsonObject:
     sent = {**child, "apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta}
     if kind.status:
         sent.pop("status", None)
-    return _with_string_data_encoded(sent) if kind.resource == "secrets" else sent
+    return with_string_data_encoded(sent) if kind.resource == "secrets" else sent
 
 
 def with_owner(child: JsonObject, child_kind: Kind, owner: PartialMeta, owner_kind: Kind) -> JsonObject:
@@ -174,16 +174,6 @@ def is_earlier_owner(holder: OwnerReference, owner: PartialMeta, owner_kind: Kin
     return (group, holder.kind, holder.name) == (owner_kind.group, owner_kind.kind, owner.name) and (
         holder.uid != owner.uid
     )
-
-
-def _with_string_data_encoded(secret: JsonObject) -> JsonObject:
-    """Return a Secret with stringData moved into data, as the server stores it: those are the applied fields."""
-    text: dict[str, str] = secret.get("stringData") or {}
-    if not text:
-        return secret
-    encoded = {key: b64encode(value.encode()).decode() for key, value in text.items()}
-    rest = {key: value for key, value in secret.items() if key != "stringData"}
-    return rest | {"data": {**secret.get("data", {}), **encoded}}
 
 
 # Finalizers.

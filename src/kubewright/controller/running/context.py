@@ -21,10 +21,7 @@ from kubewright.controller.running.dependencies import RuntimeDependencies, refe
 from kubewright.controller.running.reading import (
     AnyInformerSet,
     CacheReader,
-    LiveReader,
-    found_or_raise,
-    key_to_read,
-    namespace_to_list,
+    ContextReader,
 )
 from kubewright.controller.running.telemetry import FieldLog
 from kubewright.controller.running.writer import Writer
@@ -96,12 +93,14 @@ class RunningContext(Context):
         self.causes = causes
         self.deadline = deadline
         self._services = services
+        self._state = state
         self._meta = state.meta
+        self._reader = ContextReader(services.reader, services.controller, state, live=False)
 
     @property
     def live(self) -> Reader:
         """Read from the server, past the cache."""
-        return LiveReader(self._services.reader, self._meta.namespace)
+        return ContextReader(self._services.reader, self._services.controller, self._state, live=True)
 
     @property
     def client(self) -> Client:
@@ -113,16 +112,13 @@ class RunningContext(Context):
         """Return True if this replica may act now."""
         return self._services.dependencies.leadership.valid
 
-    async def get(self, kind: Any, name: str, namespace: str | None = None) -> Any:
+    async def get(self, kind: Any, name: str | None = None, namespace: str | None = None) -> Any:
         """Return one object; raise NotFound if it does not exist."""
-        described = kind_of(kind)
-        key = key_to_read(described, name, namespace, self._meta.namespace)
-        return found_or_raise(await self._services.reader.find(kind, key), described, key)
+        return await self._reader.get(kind, name, namespace)
 
-    async def find(self, kind: Any, name: str, namespace: str | None = None) -> Any:
+    async def find(self, kind: Any, name: str | None = None, namespace: str | None = None) -> Any:
         """Return one object, or None if it does not exist."""
-        key = key_to_read(kind_of(kind), name, namespace, self._meta.namespace)
-        return await self._services.reader.find(kind, key)
+        return await self._reader.find(kind, name, namespace)
 
     async def list(
         self,
@@ -134,9 +130,10 @@ class RunningContext(Context):
         all_namespaces: bool = False,
         labels: str = "",
     ) -> builtins.list[Any]:
-        """Return the objects of a kind, or those that an index holds under a value."""
-        chosen = namespace_to_list(kind, namespace, all_namespaces, self._meta.namespace)
-        return await self._services.reader.list(kind, value, chosen, labels)
+        """Return the objects of a kind, those that an index holds under a value, or those that a reference names."""
+        return await self._reader.list(
+            kind, value, namespace=namespace, all_namespaces=all_namespaces, labels=labels
+        )
 
     async def apply(
         self, child: W, *, owned: bool | None = None, adopt: bool = False, force: bool = True

@@ -1,6 +1,6 @@
 """Reads of one controller: from its informers if they are certain to hold the answer, else from the server.
 
-A cached read passes through three objects. The context resolves the namespace, `CacheReader` chooses the informer that
+A cached read passes through three objects. `ContextReader` resolves the namespace or reference, `CacheReader` chooses the informer that
 covers the key, and the informer decodes the object from its store. An informer *covers* a key if an object of that key,
 should it exist, is certain to be in it and whole: a watch that is narrowed by labels, fields or to metadata covers
 nothing, so those reads are sent to the server.
@@ -26,13 +26,17 @@ from kubewright.api import (
     StatusDetails,
     decode_as,
     kind_of,
+    parse,
     parse_labels,
     raw_object,
 )
 from kubewright.cache import Cache, Change, Index, Informer, Selection, Undecodable
 from kubewright.client import Client, requests
 from kubewright.controller.context import Reader
+from kubewright.controller.declaration import Controller
+from kubewright.controller.errors import UndeclaredAccess
 from kubewright.controller.permissions import Permissions
+from kubewright.controller.references import FieldReference
 from kubewright.controller.watches import Selector
 
 T = TypeVar("T")
@@ -49,8 +53,11 @@ class InformerSet(Generic[T]):
         namespaces: Sequence[str],
         *,
         metadata_only: bool = False,
+        optional: bool = False,
     ) -> None:
         self.kind: Kind = kind_of(kind)
+        self.optional: bool = optional
+        """True if the cluster need not serve the kind."""
         self.form: type[T] | Kind = kind
         """What objects are decoded to: a class, or the kind for JSON objects."""
         self.whole: bool = not metadata_only and selector.transform is None
@@ -63,6 +70,7 @@ class InformerSet(Generic[T]):
                     self.kind, namespace, selector.labels, selector.fields, metadata_only, selector.transform
                 ),
                 cls,
+                optional=optional,
             )
             for namespace in _namespaces(self.kind, selector, namespaces)
         )
@@ -70,7 +78,7 @@ class InformerSet(Generic[T]):
     def covering(self, key: ObjectKey) -> Informer[T] | None:
         """Return the informer that holds the object of this key if there is one, or None if that is not certain."""
         for informer in self.informers:
-            if informer.covers(key):
+            if informer.covers(key) and informer.feed.complete:
                 return informer
         return None
 
@@ -78,6 +86,8 @@ class InformerSet(Generic[T]):
         """Return True if every object of a namespace (of all watched ones if it is empty) is held here."""
         chosen = [informer.selection for informer in self.informers]
         if any(one.labels or one.fields or one.metadata_only for one in chosen):
+            return False
+        if not all(informer.feed.complete for informer in self.informers):
             return False
         return not namespace or self.covering(ObjectKey(namespace, "")) is not None
 
@@ -128,7 +138,7 @@ class InformerSet(Generic[T]):
     async def wait_synced(self) -> None:
         """Wait until all informers are filled; raise CacheSyncTimeout if that takes too long."""
         for informer in self.informers:
-            await informer.wait_synced()
+            await informer.wait_synced(optional=self.optional)
 
 
 def _namespaces(kind: Kind, selector: Selector, namespaces: Sequence[str]) -> Sequence[str]:
@@ -203,9 +213,16 @@ class CacheReader:
         watched = self._namespaces if described.namespaced else ()
         # The operator's roles may be limited to the namespaces that it watches.
         chosen = (namespace,) if namespace or not watched else watched
-        listed = [
-            found for one in chosen for found in await self._client.list(form, namespace=one, labels=labels)
-        ]
+        try:
+            listed = [
+                found
+                for one in chosen
+                for found in await self._client.list(form, namespace=one, labels=labels)
+            ]
+        except NotFound:
+            if not self._is_optional(described):
+                raise
+            return []
         if index is None:
             return listed
         return [found for found in listed if value in tuple(index.values(found))]
@@ -221,10 +238,19 @@ class CacheReader:
         try:
             answer = await self._client.raw(requests.get(kind, key.name, key.namespace))
         except NotFound as missing:
-            if missing.kind_missing:
+            if missing.kind_missing and not self._is_optional(kind):
                 raise
             return None
         return raw_object(answer.body)
+
+    def is_absent(self, kind: Kind) -> bool:
+        """Return True if the kind is optional and the server does not serve it."""
+        return any(
+            informer.feed.absent
+            for one in self._informer_sets
+            if one.optional and one.kind.gvk == kind.gvk
+            for informer in one.informers
+        )
 
     def is_gone(self, kind: Kind, key: ObjectKey, uid: str) -> bool:
         """Return True if the kind is watched and no informer holds this object."""
@@ -233,6 +259,9 @@ class CacheReader:
         ]
         held = (one.get_raw(key) for one in watched)
         return bool(watched) and not any(found is not None and found.meta.uid == uid for found in held)
+
+    def _is_optional(self, kind: Kind) -> bool:
+        return any(one.optional and one.kind.gvk == kind.gvk for one in self._informer_sets)
 
     def _covering(
         self, kind: Kind, key: ObjectKey, *, whole: bool = False
@@ -244,23 +273,37 @@ class CacheReader:
         return None
 
 
-class LiveReader(Reader):
-    """Read from the server, past the cache: `ctx.live`."""
+class ContextReader(Reader):
+    """Read on behalf of one reconcile: a name is meant in the object's namespace, a reference is that of the object.
 
-    def __init__(self, reader: CacheReader, namespace: str) -> None:
-        self._reader = reader
-        self._namespace = namespace
+    `live` reads from the server, past the cache: `ctx.live`.
+    """
 
-    async def get(self, kind: Any, name: str, namespace: str | None = None) -> Any:
+    def __init__(
+        self, reader: CacheReader, controller: Controller[Any], state: RawObject, *, live: bool
+    ) -> None:
+        self._controller = controller
+        self._state = state
+        self._namespace = state.meta.namespace
+        self._find = reader.find_live if live else reader.find
+        self._list = reader.list_live if live else reader.list
+        self._is_absent = reader.is_absent
+
+    async def get(self, kind: Any, name: str | None = None, namespace: str | None = None) -> Any:
         """Return one object; raise NotFound if it does not exist."""
-        key = key_to_read(kind_of(kind), name, namespace, self._namespace)
-        return found_or_raise(await self._reader.find_live(kind, key), kind_of(kind), key)
+        form, key = self._named(kind, name, namespace)
+        if key is None:
+            raise self._names_none(kind)
+        found = await self._find(form, key)
+        if found is None:
+            reason = "the cluster does not serve this optional kind" if self._is_absent(kind_of(form)) else ""
+            raise _not_found(kind_of(form), key, reason)
+        return found
 
-    async def find(self, kind: Any, name: str, namespace: str | None = None) -> Any:
+    async def find(self, kind: Any, name: str | None = None, namespace: str | None = None) -> Any:
         """Return one object, or None if it does not exist."""
-        return await self._reader.find_live(
-            kind, key_to_read(kind_of(kind), name, namespace, self._namespace)
-        )
+        form, key = self._named(kind, name, namespace)
+        return None if key is None else await self._find(form, key)
 
     async def list(
         self,
@@ -272,9 +315,39 @@ class LiveReader(Reader):
         all_namespaces: bool = False,
         labels: str = "",
     ) -> builtins.list[Any]:
-        """Return the objects of a kind, or those that an index holds under a value."""
+        """Return the objects of a kind, those that an index holds under a value, or those that a reference names."""
+        if isinstance(kind, FieldReference):
+            field = cast("FieldReference[Any]", kind)
+            found = [await self._find(field.kind, key) for key in self._references(field)]
+            return [one for one in found if one is not None]
         chosen = namespace_to_list(kind, namespace, all_namespaces, self._namespace)
-        return await self._reader.list_live(kind, value, chosen, labels)
+        return await self._list(kind, value, chosen, labels)
+
+    def _named(self, kind: Any, name: str | None, namespace: str | None) -> tuple[Any, ObjectKey | None]:
+        """Return the form and the key to read; the key is None if the field of a reference is empty."""
+        if not isinstance(kind, FieldReference):
+            if name is None:
+                raise InvalidRequest(f"get {kind_of(kind).resource}: pass the name of the object")
+            return kind, key_to_read(kind_of(kind), name, namespace, self._namespace)
+        field = cast("FieldReference[Any]", kind)
+        keys = self._references(field)
+        if self._controller.references[field].many:
+            raise InvalidRequest(f"{field} may name several objects: read them with ctx.list(...)")
+        return field.kind, keys[0] if keys else None
+
+    def _references(self, field: FieldReference[Any]) -> "list[ObjectKey]":
+        bound = self._controller.references.get(field)
+        if bound is None:
+            raise UndeclaredAccess(
+                f"controller {self._controller.name!r} does not declare {field}: add it to its watches="
+            )
+        return bound.keys(parse(self._state.raw))
+
+    def _names_none(self, field: FieldReference[Any]) -> NotFound:
+        kind, owner = kind_of(field.kind), kind_of(self._controller.kind)
+        message = f"{owner.kind} {self._state.meta.key} names no {kind.kind}: {field.path} is empty"
+        # An answer without a name would state that the kind is missing.
+        return _not_found_because(kind, field.path, kind.resource, message)
 
 
 def key_to_read(kind: Kind, name: str, namespace: str | None, default: str) -> ObjectKey:
@@ -300,14 +373,16 @@ def namespace_to_list(given: Any, namespace: str | None, all_namespaces: bool, d
     return chosen
 
 
-def found_or_raise(found: Any, kind: Kind, key: ObjectKey) -> Any:
-    """Return what was found; raise the NotFound that the API server answers if that is None."""
-    if found is not None:
-        return found
-    details = StatusDetails(name=key.name, group=kind.group, kind=kind.resource)
-    message = f'{kind.resource} "{key.name}" not found'
+def _not_found(kind: Kind, key: ObjectKey, reason: str = "") -> NotFound:
+    """Return the NotFound that the API server answers, with a reason of our own if there is one."""
+    message = f'{kind.resource} "{key.name}" not found' + (f": {reason}" if reason else "")
+    return _not_found_because(kind, key.name, f"{kind.resource} {key}", message)
+
+
+def _not_found_because(kind: Kind, name: str, subject: str, message: str) -> NotFound:
+    details = StatusDetails(name=name, group=kind.group, kind=kind.resource)
     status = Status(status="Failure", message=message, reason="NotFound", details=details, code=404)
-    raise NotFound(status, verb="get", object=f"{kind.resource} {key}")
+    return NotFound(status, verb="get", object=subject)
 
 
 def _index_and_form(given: Any) -> tuple[Index[Any] | None, Any]:

@@ -104,7 +104,12 @@ class Runner(Generic[T]):
         ]
         self._watched: list[AnyInformerSet] = [
             InformerSet(
-                cache, watched.kind, watched.selector, namespaces, metadata_only=watched.metadata_only
+                cache,
+                watched.kind,
+                watched.selector,
+                namespaces,
+                metadata_only=watched.metadata_only,
+                optional=watched.optional,
             )
             for watched in controller.watches
         ]

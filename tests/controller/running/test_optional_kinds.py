@@ -1,0 +1,116 @@
+"""Optional kinds: the operator works without them, picks them up when they come, and copes when they go."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from kubewright.api import Meta, Model, NotFound, Object, ObjectKey, Resource, kind_of
+from kubewright.api.builtin import apiextensions_v1
+from kubewright.client import requests
+from kubewright.controller import Context, Controller, Operator, reference, rules_for, watch
+
+from .cluster import Cluster
+
+
+class ShopSpec(Model):
+    sign: str = ""
+
+
+class ShopStatus(Model):
+    signs: list[str] = []
+    found: str = ""
+    error: str = ""
+
+
+class Shop(Resource[ShopSpec, ShopStatus], group="optional.example.com", version="v1"):
+    """Works with or without signs."""
+
+
+class Sign(Object, group="optional.example.com", version="v1"):
+    """A kind of another operator, which may not be installed."""
+
+    text: str = ""
+
+
+def to_all(sign: Sign) -> list[ObjectKey]:
+    return [ObjectKey(sign.metadata.namespace, "corner")]
+
+
+SIGNS = watch(Sign, map=to_all, optional=True)
+NAMED = reference(Sign, "spec.sign", optional=True)
+
+
+async def reconcile(shop: Shop, ctx: Context) -> None:
+    signs = [sign.text for sign in await ctx.list(Sign)]
+    await ctx.live.list(Sign)
+    error = ""
+    try:
+        await ctx.get(Sign, "open")
+    except NotFound as missing:
+        error = str(missing)
+    found = await ctx.find(NAMED)
+    status = ShopStatus(signs=signs, found=found.text if found else "", error=error)
+    await ctx.patch_status(shop, status)
+
+
+def shops() -> Controller[Shop]:
+    return Controller(Shop, reconcile, watches=[SIGNS, NAMED])
+
+
+async def uninstall(cluster: Cluster) -> None:
+    definition = kind_of(apiextensions_v1.CustomResourceDefinition)
+    await cluster.client.send(requests.delete(definition, f"signs.{kind_of(Sign).group}"))
+
+    async def is_gone() -> bool:
+        try:
+            await cluster.client.list(Sign, namespace=cluster.namespace)
+        except NotFound:
+            return True
+        return False
+
+    await cluster.eventually(is_gone)
+
+
+@asynccontextmanager
+async def without_signs(cluster: Cluster) -> AsyncIterator[None]:
+    """Give a cluster that does not serve signs, and leave none."""
+    await cluster.install(Shop)
+    try:
+        yield
+    finally:
+        try:
+            await uninstall(cluster)
+        except NotFound:
+            pass
+
+
+async def test_an_optional_kind_is_picked_up_when_it_comes_and_dropped_when_it_goes(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "kubewright.cache")
+    async with without_signs(cluster), cluster.running(shops()) as manager:
+        assert manager.readiness.failures() == {}
+        await cluster.create(Shop(Meta("corner"), spec=ShopSpec(sign="open")))
+        first = await cluster.until(Shop, "corner", lambda it: it.status.error)
+        assert first.status.signs == []
+        assert "the cluster does not serve this optional kind" in first.status.error
+
+        for _ in range(2):
+            await cluster.install(Sign)
+            await cluster.create(Sign(Meta("open"), text="come in"))
+            there = await cluster.until(Shop, "corner", lambda it: it.status.signs == ["come in"])
+            assert (there.status.found, there.status.error) == ("come in", "")
+            assert manager.readiness.failures() == {}
+            await uninstall(cluster)
+            await cluster.until(Shop, "corner", lambda it: not it.status.signs and it.status.found == "")
+            assert manager.readiness.failures() == {}
+    assert "the cluster does not serve this optional kind, waiting for it" in caplog.text
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+def test_rights_on_an_optional_kind_are_generated() -> None:
+    rules = rules_for(Operator(shops()))
+    (rule,) = [rule for rule in rules if "signs" in rule.resources]
+    assert set(rule.verbs) == {"get", "list", "watch"}
