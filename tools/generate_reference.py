@@ -25,6 +25,7 @@ WIDTH = 100
 MODULES = (
     "kubewright",
     "kubewright.admission",
+    "kubewright.conditions",
     "kubewright.predicates",
     "kubewright.hashing",
     "kubewright.packaging",
@@ -56,7 +57,9 @@ PAGES = (
         {
             "Models and objects": "kw.Model kw.Field kw.Resource kw.Object kw.Kind",
             "Metadata": "kw.Meta kw.ObjectKey kw.is_controlled_by",
-            "Status": "kw.Condition",
+            "Status": "kw.Condition kw.Step",
+            "Conditions": "conditions.true conditions.false conditions.unknown conditions.aggregate conditions.find"
+            " conditions.is_true conditions.is_false conditions.set",
             "Columns, subresources and rules": "kw.Column kw.Scale kw.Rule",
             "Types that Kubernetes writes as strings": "kw.Quantity kw.Duration kw.IntOrString",
             "Versions": "kw.Conversion",

@@ -2,8 +2,8 @@
 
 The tour, in reading order:
 
-1. A kind is a class: `Model`, `Field`, `Resource[Spec, Status]`, `Object`, `Meta`, `Condition`, `Column`, `Scale`,
-   `Rule`, with `Quantity`, `Duration` and `IntOrString` for the types that Kubernetes writes as text. The built-in
+1. A kind is a class: `Model`, `Field`, `Resource[Spec, Status]`, `Object`, `Meta`, `Condition`, `Step`, `Column`,
+   `Scale`, `Rule`, with `Quantity`, `Duration` and `IntOrString` for the types that Kubernetes writes as text. The built-in
    kinds are in `kubewright.api.builtin` (`apps_v1`, `core_v1`, ...); a kind without a class is a `Kind`.
 2. A controller reconciles one kind: `controller`, `Controller`, `Context`, `Result`, and `Options` with a `Backoff`.
 3. What triggers a reconcile: `owned`, `watch`, `reference`, `source`, an `Index`, a `Selector` for what is watched, and
@@ -17,7 +17,7 @@ Everything here is declaration: importing it loads no HTTP library and contacts 
 in a program of your own, runs an operator; `kubewright.testing` tests one.
 """
 
-from kubewright import admission, errors, packaging, predicates
+from kubewright import admission, conditions, errors, packaging, predicates
 from kubewright.api import (
     AlreadyExists,
     ApiError,
@@ -38,6 +38,7 @@ from kubewright.api import (
     Resource,
     Rule,
     Scale,
+    Step,
     is_controlled_by,
 )
 from kubewright.backoff import Backoff
@@ -93,8 +94,10 @@ __all__ = [
     "Rule",
     "Scale",
     "Selector",
+    "Step",
     "TerminalError",
     "admission",
+    "conditions",
     "controller",
     "errors",
     "is_controlled_by",

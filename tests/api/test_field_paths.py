@@ -2,7 +2,7 @@
 
 import importlib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 
@@ -10,6 +10,7 @@ from kubewright.api import (
     Column,
     Condition,
     DeclarationError,
+    Field,
     FieldPath,
     Index,
     Meta,
@@ -18,6 +19,7 @@ from kubewright.api import (
     Scale,
     field_path,
     kind_of,
+    plain_type,
     to_wire,
 )
 from kubewright.schema import crd
@@ -222,3 +224,8 @@ def test_a_value_that_is_not_text_in_an_object_without_a_class_is_an_error() -> 
     path: FieldPath = field_path(kind_of(Named), "spec.count", "test")
     with pytest.raises(TypeError, match=r"spec.count: expected text, got int"):
         path.texts({"metadata": {"name": "n"}, "spec": {"count": 3}})
+
+
+def test_a_type_is_plain_without_its_extras_and_none() -> None:
+    assert plain_type(Annotated[list[str] | None, Field(max_items=3)]) == list[str]
+    assert plain_type(int | str) is Any

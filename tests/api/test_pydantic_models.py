@@ -302,3 +302,14 @@ def test_kubewright_does_not_import_pydantic() -> None:
         "assert not [name for name in sys.modules if name.startswith('pydantic')]\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_index_finds_objects_by_a_path_into_a_pydantic_model() -> None:
+    spec = RackSpec(height=2, parts=[Part(part_name="fan", weight=1), Part(part_name="disk", weight=1)])
+    found = Rack(kw.Meta("one"), spec=spec)
+    assert list(kw.Index(Rack, "spec.parts[*].partName").values(found)) == ["fan", "disk"]
+    assert list(kw.Index(Rack, "spec.mainPart.partName").values(found)) == []
+    with pytest.raises(DeclarationError, match="did you mean 'partName'"):
+        kw.Index(Rack, "spec.parts[*].part_name")
+    with pytest.raises(DeclarationError, match="does not hold text"):
+        kw.Index(Rack, "spec.height")

@@ -1,7 +1,7 @@
 """Objects of the Kubernetes API as Python types: pure, no I/O.
 
 Read in this order: `model` and `resource` (a kind is a class), `fields` (what its schema says), `meta` and
-`conditions`, `codec` (to the wire and back), `raw` (as caches keep objects), then the small languages: `quantities`,
+`conditions` and `steps`, `codec` (to the wire and back), `raw` (as caches keep objects), then the small languages: `quantities`,
 `durations`, `times`, `selectors`, `names`, `patches`, `problems`. `builtin` holds the kinds that every cluster has.
 """
 
@@ -18,7 +18,7 @@ from kubewright.api.codec import (
     with_string_data_encoded,
     zero,
 )
-from kubewright.api.conditions import Condition, get_condition, is_condition, set_condition
+from kubewright.api.conditions import Condition
 from kubewright.api.durations import Duration, format_duration, parse_duration
 from kubewright.api.errors import (
     DeclarationError,
@@ -61,7 +61,7 @@ from kubewright.api.failures import (
     UnsupportedMediaType,
     error_from_status,
 )
-from kubewright.api.field_paths import FieldPath, field_path
+from kubewright.api.field_paths import FieldPath, field_path, plain_type
 from kubewright.api.fields import Column, Field, Rule, Scale
 from kubewright.api.identity import GroupVersionKind, ObjectKey
 from kubewright.api.indexes import Index
@@ -101,10 +101,12 @@ from kubewright.api.selectors import (
     parse_labels,
 )
 from kubewright.api.status import Status, StatusCause, StatusDetails
+from kubewright.api.steps import OUTCOME_LIMIT, Step
 from kubewright.api.times import MicroTime, utc_now
 
 __all__ = [
     "CUSTOM_RESOURCE_DEFINITION",
+    "OUTCOME_LIMIT",
     "AlreadyExists",
     "ApiError",
     "BadRequest",
@@ -170,6 +172,7 @@ __all__ = [
     "Status",
     "StatusCause",
     "StatusDetails",
+    "Step",
     "TimedOut",
     "TooManyRequests",
     "Unauthorized",
@@ -189,10 +192,8 @@ __all__ = [
     "field_types",
     "format_duration",
     "from_wire",
-    "get_condition",
     "has_finalizer",
     "invalid_message",
-    "is_condition",
     "is_controlled_by",
     "json_diff",
     "json_patch",
@@ -209,12 +210,12 @@ __all__ = [
     "parse_duration",
     "parse_fields",
     "parse_labels",
+    "plain_type",
     "plural_of",
     "problems",
     "raw_object",
     "review_rules",
     "rights_of",
-    "set_condition",
     "split_list",
     "status_wire",
     "strategic_patch",

@@ -1,12 +1,10 @@
-"""Conditions of a status, by the conventions that `kubectl wait` and others rely on."""
+"""The condition of a status, by the conventions that `kubectl wait` and others rely on; helpers are in `kubewright.conditions`."""
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Literal
 
 from kubewright.api.fields import Field
 from kubewright.api.model import Model
-from kubewright.api.times import utc_now
 
 ConditionStatus = Literal["True", "False", "Unknown"]
 _REASON = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
@@ -48,36 +46,3 @@ class Condition(Model, builtin=True):
             description="Generation of the object that this condition describes; it is out of date if the object's is newer.",
         ),
     ] = 0
-
-
-def get_condition(conditions: Iterable[Condition], type: str) -> Condition | None:  # noqa: A002 - the field's name
-    """Return the condition of this type, if any."""
-    return next((condition for condition in conditions if condition.type == type), None)
-
-
-def is_condition(
-    conditions: Iterable[Condition],
-    type: str,  # noqa: A002 - the field's name
-    status: ConditionStatus = "True",
-) -> bool:
-    """Say whether the condition of this type has this status; an absent one has none."""
-    found = get_condition(conditions, type)
-    return found is not None and found.status == status
-
-
-def set_condition(conditions: list[Condition], new: Condition, *, now: datetime | None = None) -> bool:
-    """Put the condition in its place and say whether anything changed.
-
-    `lastTransitionTime` moves only when `status` does; give `now` to fix it.
-    """
-    old = get_condition(conditions, new.type)
-    moment = new.last_transition_time or now or utc_now().replace(microsecond=0)
-    if old is None:
-        new.last_transition_time = moment
-        conditions.append(new)
-        return True
-    new.last_transition_time = moment if old.status != new.status else old.last_transition_time or moment
-    if old == new:
-        return False
-    conditions[conditions.index(old)] = new
-    return True

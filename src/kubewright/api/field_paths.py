@@ -17,7 +17,7 @@ import msgspec
 from kubewright.api.errors import DeclarationError
 from kubewright.api.kinds import Kind
 from kubewright.api.model import field_types
-from kubewright.api.pydantic_models import is_pydantic, pydantic_schema
+from kubewright.api.pydantic_models import is_pydantic, pydantic_schema, write_pydantic
 from kubewright.api.scalars import Scalar
 
 _STEP = re.compile(
@@ -98,14 +98,14 @@ def field_path(kind: Any, path: str, where: str) -> FieldPath:
         hint, problem = _follow(cast("type[msgspec.Struct]", kind), steps)
         if problem:
             raise DeclarationError(f"{where}: {path!r}: {problem}")
-        hint = _plain(hint)
-    is_list = get_origin(hint) is list
-    if not _is_text(_plain(get_args(hint)[0]) if is_list else hint):
+        hint = plain_type(hint)
+    element = _element(hint)
+    if not _is_text(hint if element is None else element):
         raise DeclarationError(
             f"{where}: {path!r}: {kind.__name__}.{path.lstrip('.')} does not hold text or a list of texts"
         )
     names = [step.name or "" for step in steps]
-    return FieldPath(path, names, is_list or "" in names)
+    return FieldPath(path, names, element is not None or "" in names)
 
 
 class _PathStep(msgspec.Struct, frozen=True):
@@ -141,6 +141,8 @@ def _values(value: Any, name: str) -> Sequence[Any]:
         return ()
     if not name:
         return cast("list[Any]", value)
+    if is_pydantic(type(value)):
+        value = write_pydantic(value)
     if isinstance(value, dict):
         found = cast("dict[str, Any]", value).get(name)
     else:
@@ -149,7 +151,18 @@ def _values(value: Any, name: str) -> Sequence[Any]:
     return () if found is None else (found,)
 
 
+def _element(hint: Any) -> Any:
+    """Return the type of a list's elements; None for what is no list."""
+    if isinstance(hint, dict):
+        schema = cast("dict[str, Any]", hint)
+        return schema.get("items", Any) if schema.get("type") == "array" else None
+    return plain_type(get_args(hint)[0]) if get_origin(hint) is list else None
+
+
 def _is_text(hint: Any) -> bool:
+    if isinstance(hint, dict):
+        # The schema of a field of a pydantic model; without a type it may be anything.
+        return cast("dict[str, Any]", hint).get("type", "string") == "string"
     if hint is Any or get_origin(hint) is Literal:
         return all(isinstance(one, str) for one in get_args(hint))
     return isinstance(hint, type) and issubclass(hint, str)
@@ -157,7 +170,7 @@ def _is_text(hint: Any) -> bool:
 
 def _step(hint: Any, name: str, place: str) -> tuple[Any, str]:
     """Return the type one step further, Any where the types end, and what is wrong."""
-    hint = _plain(hint)
+    hint = plain_type(hint)
     origin = get_origin(hint)
     if origin is list:
         return (get_args(hint)[0], "") if not name else (Any, f"{place} is a list: write {place}[*].{name}")
@@ -203,7 +216,8 @@ def _unknown(known: Mapping[str, Any], name: str, place: str) -> str:
     return f"{place} has no field {name!r}: {advice}"
 
 
-def _plain(hint: Any) -> Any:
+def plain_type(hint: Any) -> Any:
+    """Return a type without its `Annotated` extras and None; Any if it is a union of several."""
     while True:
         if get_origin(hint) is Annotated:
             hint = hint.__origin__

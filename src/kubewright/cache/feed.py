@@ -1,9 +1,9 @@
 """One selection of objects, held as bytes and kept up to date by one watch; subscribers are notified of each change.
 
 A kind that the server does not serve is *absent*: the watcher asks for it again and again with backoff (at most every
-12.5 s), as it does after any refusal. This needs no rights beyond those on the kind itself, unlike a watch of CRDs, and
-notices APIServices as well. A feed that is required reports an absent kind as a problem. For one that is not,
-absence is a state like any other: nothing is held, and reads find nothing.
+12.5 s), as it does after any refusal. This needs no rights beyond those on the kind itself and notices APIServices as well
+as CRDs; `cache/definitions.py` shortens the pause where CRDs may be watched. A feed that is required reports an absent kind
+as a problem. For one that is not, absence is a state like any other: nothing is held, and reads find nothing.
 """
 
 import asyncio

@@ -5,7 +5,7 @@ Everything here is data and pure functions; importing it loads no HTTP library a
 and the writes. The manager imports it, an author's program does not.
 
 In reading order: `declaration` (a controller, its options and results) and `operator` (several controllers),
-`watches`, `references` and `predicates` (what triggers a reconcile), `context` (what a reconciler is given), `errors`, and
+`watches`, `references` and `predicates` (what triggers a reconcile), `context` (what a reconciler is given), `steps` (work that is remembered), `errors`, and
 `permissions` (what a controller may do). The pure part of writing: `writes` (the documents and patches that are sent),
 `applying` and `managed_fields` (must an apply be sent?).
 """
@@ -50,6 +50,7 @@ from kubewright.controller.predicates import (
     with_labels,
 )
 from kubewright.controller.references import FieldReference, reference
+from kubewright.controller.steps import StepRun
 from kubewright.controller.watches import Owned, Selector, Source, Watch, owned, source, watch
 
 __all__ = [
@@ -77,6 +78,7 @@ __all__ = [
     "Selector",
     "Source",
     "StaleObject",
+    "StepRun",
     "TerminalError",
     "UndeclaredAccess",
     "Watch",

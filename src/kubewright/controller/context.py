@@ -3,12 +3,14 @@
 import builtins
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from kubewright.api import Index, JsonObject, Kind, Model, Object
 from kubewright.controller.predicates import Cause
 from kubewright.controller.references import FieldReference
+from kubewright.controller.steps import StepRun
 
 if TYPE_CHECKING:
     # At run time this would load the HTTP library, which declaring an operator must not do.
@@ -219,6 +221,24 @@ class Context(Reader):
         grace_period_seconds: int | None = None,
     ) -> None:
         """Delete the object with this uid; if it is gone, or another one has its name, nothing happens."""
+
+    @abstractmethod
+    def step(
+        self,
+        name: str,
+        *,
+        input: Model | Mapping[str, Any] | Sequence[Any] | str | float | None = None,  # noqa: A002 (the author's word)
+    ) -> AbstractAsyncContextManager[StepRun]:
+        """Open a step of long work that is remembered in the status, for `async with`.
+
+            async with ctx.step("snapshot", input=disk.spec.size) as step:
+                if not step.done:
+                    step.outcome = await provider.snapshot(disk.spec.size, token=step.key)
+
+        When the block ends, the outcome is recorded for this input; an error records nothing. Later reconciles, also
+        after a crash, find `step.done` and the outcome; another input starts the step anew. Raise NotLeading if this
+        replica may not act. The kind's status needs a field `steps: list[kw.Step] = []`.
+        """
 
     @abstractmethod
     def event(self, reason: str, note: str, *, action: str = "", related: Object | None = None) -> None:

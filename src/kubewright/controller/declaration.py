@@ -12,6 +12,7 @@ from kubewright.backoff import RETRY_BACKOFF, Backoff
 from kubewright.controller.context import Context
 from kubewright.controller.predicates import Predicate
 from kubewright.controller.references import BoundReference, FieldReference
+from kubewright.controller.steps import steps_field
 from kubewright.controller.watches import EVERYWHERE, Owned, Selector, Source, Watch, check_finalizer, owned
 
 T = TypeVar("T")
@@ -161,6 +162,12 @@ class Controller(Generic[T]):
         self.concurrency = concurrency
         self.options = options
         self.field_manager: str = options.field_manager or self.name
+        self.steps_field: str = steps_field(kind)
+        """The JSON name of the status field in which steps are remembered; empty if the kind has none."""
+        self.step_managers: tuple[str, ...] = tuple(
+            f"{manager}-steps" for manager in (self.field_manager, *options.former_field_managers)
+        )
+        """The field manager that records steps, and those of former names."""
         self._reconcile, self._finalize = _functions(self.name, reconciler)
         self.finalizer_name: str = ""
         if finalizer:

@@ -255,7 +255,11 @@ def _field_managers(controllers: Sequence[Controller[Any]]) -> set[str]:
     return {
         manager
         for controller in controllers
-        for manager in (controller.field_manager, *controller.options.former_field_managers)
+        for manager in (
+            controller.field_manager,
+            *controller.options.former_field_managers,
+            *(controller.step_managers if controller.steps_field else ()),
+        )
     }
 
 

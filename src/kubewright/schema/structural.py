@@ -26,6 +26,7 @@ from kubewright.api import (
     Object,
     Rule,
     Scalar,
+    Step,
     field_types,
     kind_of,
     model_rules,
@@ -323,6 +324,8 @@ def keys_of_element(element: Any) -> tuple[str, ...]:
         return ()
     if element is Condition:
         return ("type",)
+    if element is Step:
+        return ("name",)
     return _declared_keys(element.__module__).get(element, ())
 
 

@@ -1,6 +1,7 @@
 from datetime import UTC, datetime
 
-from kubewright.api import Condition, KubewrightError, Meta, Resource, get_condition, kind_of
+from kubewright import conditions
+from kubewright.api import Condition, KubewrightError, Meta, Resource, kind_of
 from kubewright.api.builtin import apiextensions_v1, apps_v1, core_v1, meta_v1
 from kubewright.controller import Context, Controller
 from kubewright.schema import crd
@@ -60,11 +61,11 @@ async def test_conditions_of_others_stay_and_times_move_only_with_the_status(clu
         found = await cluster.until(
             Box, "a", lambda found: any(one.reason == "Size1" for one in found.status.conditions)
         )
-        ready = get_condition(found.status.conditions, "Ready")
+        ready = conditions.find(found.status.conditions, "Ready")
         assert ready is not None
         assert ready.last_transition_time == long_ago
         assert ready.observed_generation == found.metadata.generation
-        assert get_condition(found.status.conditions, "Theirs") == theirs
+        assert conditions.find(found.status.conditions, "Theirs") == theirs
 
 
 async def test_the_status_of_an_object_that_is_gone_is_no_error(cluster: Cluster) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kubewright import conditions
 from kubewright.api import (
     Condition,
     Forbidden,
@@ -15,7 +16,6 @@ from kubewright.api import (
     Status,
     StatusCause,
     StatusDetails,
-    get_condition,
 )
 from kubewright.api.builtin import core_v1
 from kubewright.backoff import Backoff
@@ -271,7 +271,7 @@ async def test_conditions_state_the_generation_that_was_reconciled(cluster: Clus
                 pass
         ready = Condition(type="Ready", status="True", reason="Made")
         answer = await ctx.patch_status(box, BoxStatus(conditions=[ready]))
-        condition = get_condition(answer.status.conditions, "Ready")
+        condition = conditions.find(answer.status.conditions, "Ready")
         assert condition is not None
         stated.append((reconciled, condition.observed_generation))
 

@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
@@ -23,8 +24,10 @@ from kubewright.controller.running.reading import (
     CacheReader,
     ContextReader,
 )
+from kubewright.controller.running.steps import Steps
 from kubewright.controller.running.telemetry import FieldLog
 from kubewright.controller.running.writer import Writer
+from kubewright.controller.steps import StepRun
 from kubewright.events import EventType, Reference
 
 P = ParamSpec("P")
@@ -95,6 +98,7 @@ class RunningContext(Context):
         self._services = services
         self._state = state
         self._meta = state.meta
+        self._steps: Steps | None = None
         self._reader = ContextReader(services.reader, services.controller, state, live=False)
 
     @property
@@ -183,6 +187,13 @@ class RunningContext(Context):
             propagation=propagation,
             grace_period_seconds=grace_period_seconds,
         )
+
+    def step(self, name: str, *, input: Any = None) -> AbstractAsyncContextManager[StepRun]:  # noqa: A002 (the author's word)
+        """Open a step that is remembered in the status."""
+        if self._steps is None:
+            services = self._services
+            self._steps = Steps(services.controller, services.dependencies, services.reader, self._state)
+        return self._steps.open(name, input)
 
     def event(self, reason: str, note: str, *, action: str = "", related: Object | None = None) -> None:
         """Record an Event of type Normal about the reconciled object."""

@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from kubewright.api import (
     Conflict,
+    DeclarationError,
     DecodeError,
     JsonObject,
     Kind,
@@ -211,7 +212,7 @@ def is_terminal(error: BaseException) -> bool:
         return all(is_terminal(one) for one in cast("BaseExceptionGroup[BaseException]", error).exceptions)
     seen: BaseException | None = error
     while seen is not None:
-        if isinstance(seen, TerminalError | UndeclaredAccess):
+        if isinstance(seen, TerminalError | UndeclaredAccess | DeclarationError):
             return True
         seen = seen.__cause__
     return False

@@ -47,6 +47,7 @@ from kubewright.controller.running.dependencies import RuntimeDependencies
 from kubewright.controller.running.drift import Creations, DriftControl
 from kubewright.controller.running.reading import CacheReader
 from kubewright.controller.running.telemetry import Instruments, controller_log
+from kubewright.controller.steps import steps_field
 from kubewright.controller.writes import (
     Subject,
     check_controlled,
@@ -281,6 +282,8 @@ class Writer:
         """
         kind, key = target.kind, target.key
         given = desired_status(target, status)
+        # The target may be older than the last step that was recorded: steps have a field manager of their own.
+        given.pop(steps_field(self._class_of(target)), None)
         generation = (
             self._reconciled_generation(reconciled, target) if observes_generation(target, status) else None
         )
@@ -528,6 +531,12 @@ class Writer:
                 f"apply {kind.resource} {terminating.key}: the object is being deleted and cannot be "
                 "applied until it is gone; declare its kind in owns= or watches= to have that noticed at once"
             )
+
+    def _class_of(self, target: Subject) -> Any:
+        """Return the class of the target's kind; of a JSON object it is known only for the controller's own kind."""
+        if isinstance(target.form, Kind) and _group_kind(target.kind) == _group_kind(self._kind):
+            return self._controller.kind
+        return target.form
 
     def _is_owned(self, kind: Kind, owned: bool | None) -> bool:
         return _group_kind(kind) in self._owned if owned is None else owned
