@@ -285,7 +285,7 @@ asyncio.run(main())
 
 def _alive(pid: int) -> bool:
     try:
-        # A process that nobody has reaped yet is dead all the same.
+        # A process that has not been reaped yet is dead, too.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
@@ -320,7 +320,7 @@ def test_scratch_of_a_dead_owner_is_removed_and_of_a_living_one_is_not(
     abandoned = temporary / "scratch-abandoned"
     abandoned.mkdir()
     (abandoned / "lock").touch()
-    unmarked = temporary / "scratch-of-somebody-else"
+    unmarked = temporary / "scratch-of-another-user"
     unmarked.mkdir()
     third = Scratch.create("scratch-")
     found = [folder.exists() for folder in (living.path, abandoned, unmarked, third.path)]

@@ -16,7 +16,7 @@ from kubewright.api import (
     UnexpectedAnswer,
     names,
 )
-from kubewright.client import Client, ClientResponse, Request
+from kubewright.client import ApiRequest, Client, ClientResponse
 from kubewright.events import BURST, MAX_PENDING, MAX_REMEMBERED, SERIES_INTERVAL, EventRecorder, Reference
 from kubewright.http.client import Headers
 from kubewright.metrics import Registry
@@ -26,13 +26,13 @@ POD = Reference("v1", "Pod", "ns", "web", "u1")
 
 
 class JsonObject:
-    """The end of the line: keeps what is sent, fails when told."""
+    """A client that stores what is sent, and fails if configured to."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, str, dict[str, Any]]] = []
         self.failures: list[Exception] = []
 
-    async def raw(self, request: Request) -> ClientResponse:
+    async def raw(self, request: ApiRequest) -> ClientResponse:
         await asyncio.sleep(0.01)
         if self.failures:
             raise self.failures.pop(0)
@@ -149,7 +149,7 @@ async def test_a_repeat_after_a_long_silence_is_a_new_event() -> None:
 
 
 @virtual_time
-async def test_a_flood_about_one_object_is_held_back_and_others_are_heard() -> None:
+async def test_events_of_one_object_are_rate_limited_and_others_are_sent() -> None:
     other = POD._replace(name="db", uid="u2")
     async with Recording() as recording:
         for number in range(100):
@@ -231,7 +231,7 @@ async def test_a_counted_event_that_expired_on_the_server_starts_anew() -> None:
 
 
 @virtual_time
-async def test_what_is_told_while_its_event_proves_gone_stops_nobody() -> None:
+async def test_a_repeat_while_its_event_is_found_missing_blocks_no_other_event() -> None:
     async with Recording() as recording:
         recording.wire.failures = [NotFound(Status(reason="NotFound", code=404))]
         recording.recorder.record(POD, "Normal", "Seen", "it")
@@ -244,7 +244,7 @@ async def test_what_is_told_while_its_event_proves_gone_stops_nobody() -> None:
 
 
 @virtual_time
-async def test_a_flood_while_an_event_is_under_way_is_counted_and_stops_nobody() -> None:
+async def test_repeats_during_a_request_are_counted_and_block_no_other_event() -> None:
     async with Recording() as recording:
         recording.wire.failures = [ConnectionFailed("cut")]
         recording.recorder.record(POD, "Normal", "First", "words")
@@ -322,7 +322,7 @@ async def test_an_object_whose_name_is_none_for_events_has_events_all_the_same(n
     assert event["regarding"]["name"] == name
 
 
-async def test_a_thread_that_outlives_the_loop_may_still_tell() -> None:
+async def test_a_thread_that_outlives_the_loop_may_still_record() -> None:
     async def recorder() -> EventRecorder:
         return Recording().recorder
 

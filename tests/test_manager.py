@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from acceptance_waits import may
-from http_wire import connected, trusting_anybody
+from http_wire import connected, without_verification
 
 from kubewright.api import Meta, NotFound
 from kubewright.api.builtin import core_v1, rbac_v1
@@ -87,7 +87,7 @@ async def served(cluster: Cluster) -> bool:  # noqa: F811 (a fixture's value)
 
 async def test_a_denied_watch_fails_readiness_and_the_start_and_names_the_rule(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
     await cluster.install(Box)
-    stranger = as_user(cluster.config, "stranger")
+    unprivileged = as_user(cluster.config, "unprivileged")
     timeout, reason = 1.0, ""
     while "missing rule" not in reason:
         # A busy server may not have answered the first list within this time.
@@ -97,7 +97,7 @@ async def test_a_denied_watch_fails_readiness_and_the_start_and_names_the_rule(c
             cache_sync_timeout=timeout,
             namespaces=(cluster.namespace,),
         )
-        manager = Manager(Operator(Controller(Box, nothing)), stranger, serving)
+        manager = Manager(Operator(Controller(Box, nothing)), unprivileged, serving)
         with pytest.raises(CacheSyncTimeout) as raised:
             await manager.run()
         assert timeout < 100, raised.value
@@ -243,7 +243,7 @@ async def test_a_port_that_is_taken_ends_the_run_with_its_name(cluster: Cluster)
             await Manager(Operator(Controller(Box, nothing)), cluster.config, taken).run()
 
 
-async def test_secure_metrics_are_given_to_whom_the_cluster_allows(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
+async def test_secure_metrics_are_served_to_authorized_users(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
     await cluster.install(Box)
     name = f"scraper-{cluster.namespace}"
     await cluster.create(core_v1.ServiceAccount(Meta("scraper")))
@@ -269,6 +269,6 @@ async def test_secure_metrics_are_given_to_whom_the_cluster_allows(cluster: Clus
 
 
 async def asked_securely(port: int, token: str) -> tuple[int, str]:
-    async with connected(port, trusting_anybody()) as wire:
+    async with connected(port, without_verification()) as wire:
         reply = await wire.ask("GET", "/metrics", headers={"Authorization": f"Bearer {token}"})
         return reply.status, reply.text

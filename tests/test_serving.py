@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-from http_wire import HttpConnection, connected, trusting_anybody
+from http_wire import HttpConnection, connected, without_verification
 from prometheus_client.parser import text_string_to_metric_families
 
 from kubewright.api import Forbidden, Status
-from kubewright.client import Client, ClientResponse, Request
+from kubewright.client import ApiRequest, Client, ClientResponse
 from kubewright.http.client import Headers
 from kubewright.http.server import Router
 from kubewright.metrics import Registry
@@ -70,7 +70,7 @@ async def test_a_port_that_is_taken_is_named() -> None:
                 pass
 
 
-async def test_checks_tell_what_is_wrong() -> None:
+async def test_checks_report_what_is_wrong() -> None:
     checks = Checks("readyz")
     trouble: list[str] = []
     checks.add("caches", lambda: trouble[0] if trouble else None)
@@ -117,7 +117,7 @@ class Authority:
         self.asked: list[str] = []
         self.allowed = True
 
-    async def raw(self, request: Request) -> ClientResponse:
+    async def raw(self, request: ApiRequest) -> ClientResponse:
         self.asked.append(request.resource)
         spec = msgspec.json.decode(request.body)["spec"]
         if request.resource.startswith("tokenreviews"):
@@ -138,7 +138,7 @@ async def test_secure_metrics_ask_the_cluster_who_may_read_and_remember_the_answ
     page = MetricsPage(Registry(), Guard(cast(Client, authority)))
     certificate = await asyncio.to_thread(ServingCertificate)
     async with asking(
-        BoundHttpServer(LOOPBACK, Router(page.routes), tls=certificate.context), trusting_anybody()
+        BoundHttpServer(LOOPBACK, Router(page.routes), tls=certificate.context), without_verification()
     ) as ask:
         assert (await ask("/metrics"))[0] == 401
         assert (await ask("/metrics", Authorization="Basic eA=="))[0] == 401
@@ -153,7 +153,7 @@ async def test_secure_metrics_ask_the_cluster_who_may_read_and_remember_the_answ
         ]
 
 
-async def test_who_may_not_read_is_told_so() -> None:
+async def test_an_unauthorized_scrape_is_denied() -> None:
     authority = Authority()
     authority.allowed = False
     page = MetricsPage(Registry(), Guard(cast(Client, authority)))
@@ -173,11 +173,11 @@ USERS: dict[str, dict[str, Any]] = {
 class Mute:
     """A cluster that does not let us ask about others."""
 
-    async def raw(self, request: Request) -> ClientResponse:
+    async def raw(self, request: ApiRequest) -> ClientResponse:
         raise Forbidden(Status(reason="Forbidden", code=403, message="cannot create tokenreviews"))
 
 
-async def test_nobody_reads_and_the_log_says_why_while_the_cluster_does_not_tell(
+async def test_scrapes_are_denied_and_logged_while_the_cluster_cannot_authorize_them(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     page = MetricsPage(Registry(), Guard(cast(Client, Mute())))
@@ -189,7 +189,7 @@ async def test_nobody_reads_and_the_log_says_why_while_the_cluster_does_not_tell
 class Crowd:
     """Answers reviews as a cluster of which one user may read."""
 
-    async def raw(self, request: Request) -> ClientResponse:
+    async def raw(self, request: ApiRequest) -> ClientResponse:
         spec = msgspec.json.decode(request.body)["spec"]
         if request.resource.startswith("tokenreviews"):
             status: dict[str, Any] = {"authenticated": True, "user": USERS[spec["token"]]}

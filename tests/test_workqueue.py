@@ -445,7 +445,7 @@ def test_a_moment_that_has_passed_is_no_trouble_on_another_event_loop() -> None:
     async def pass_by() -> list[str]:
         queue = WorkQueue[str]()
         for key in ("late", "later", "latest"):
-            # Shorter than the loop's clock can tell: due before the timer is set.
+            # Below the resolution of the loop's clock: due before the timer is set.
             queue.add(key, after=1e-9)
         return [await take(queue) for _ in range(3)]
 

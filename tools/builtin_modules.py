@@ -119,7 +119,7 @@ class Writer:
             needing = found
 
     def is_required(self, name: str, wire: str, needing: set[str]) -> bool:
-        """Say whether a maker must give the field; a spec that cannot be empty is one, though OpenAPI is silent."""
+        """Return True if a maker must give the field; a spec that cannot be empty is one, though OpenAPI is silent."""
         schema = self.facts.schemas[name]
         prop = schema["properties"][wire]
         target = reference(prop)

@@ -159,7 +159,7 @@ PAGES = (
             " client.ScaleState client.ClientResponse",
             "Configuration": "client.load_config client.config_from_kubeconfig client.in_cluster_config"
             " client.ClusterConfig client.ExecPlugin client.OidcProvider client.Impersonation client.RateLimit",
-            "Requests": "client.Request client.Selection client.WriteOptions",
+            "Requests": "client.ApiRequest client.ListOptions client.WriteOptions",
             "Discovery": "client.ApiResource client.ServerVersion",
             "Errors": "client.error_from_status client.MissingRule",
         },

@@ -35,4 +35,4 @@ class Backoff(msgspec.Struct, frozen=True):
 
 
 RETRY_BACKOFF = Backoff(jitter=0.1)
-"""How failed work is tried again unless its owner says otherwise."""
+"""The default backoff of failed work."""

@@ -319,7 +319,7 @@ class Elector:
         self._leadership = leadership
         self._observed: LeaseRecord | None = None
         self._observed_at = 0.0
-        self._trouble = ""
+        self._problem = ""
 
     async def acquire(self) -> None:
         """Wait until this replica holds the lease."""
@@ -363,14 +363,14 @@ class Elector:
             # Whatever it is, failing credentials or a proxy's HTML: the lease lasts longer than one attempt.
             self._report(str(error) or "timed out")
             return False
-        self._trouble = ""
+        self._problem = ""
         return held
 
-    def _report(self, trouble: str) -> None:
+    def _report(self, problem: str) -> None:
         """Log what is wrong once, however long it lasts."""
-        if trouble != self._trouble:
-            self._trouble = trouble
-            _log.warning("The lease %s could not be read or renewed: %s", self._options.name, trouble)
+        if problem != self._problem:
+            self._problem = problem
+            _log.warning("The lease %s could not be read or renewed: %s", self._options.name, problem)
 
     async def _take(self, started: float) -> bool:
         options = self._options

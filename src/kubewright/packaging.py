@@ -1,4 +1,4 @@
-"""What an operator's Deployment looks like beside its image: environment, volumes, replicas, resources."""
+"""Settings of an operator's Deployment: environment, volumes, replicas, resources."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -102,7 +102,7 @@ class Volume(msgspec.Struct, frozen=True):
 
 
 class Workload(msgspec.Struct, frozen=True, kw_only=True):
-    """How the operator's Deployment looks: `Workload(replicas=2, limits={"memory": "1Gi"})`.
+    """Settings of the operator's Deployment: `Workload(replicas=2, limits={"memory": "1Gi"})`.
 
     `args` follow those that every operator is run with, and are options of `kubewright run`. `requests` and
     `limits` replace the defaults resource by resource; an empty text takes one away.

@@ -42,7 +42,7 @@ _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete
 
 
 class Right(NamedTuple):
-    """What RBAC asks of whoever sends a request."""
+    """The RBAC attributes of a request."""
 
     group: str
     resource: str
@@ -99,7 +99,7 @@ class Gateway(Handler):
         try:
             yield gateway
         finally:
-            await gateway.take_away()
+            await gateway.disconnect()
             await gateway._pool.close()
 
     @property
@@ -133,15 +133,15 @@ class Gateway(Handler):
                 if connection.idle_since is None:
                     connection.abort()
 
-    async def take_away(self) -> None:
-        """Let the server be gone: nobody listens any more."""
+    async def disconnect(self) -> None:
+        """Stop listening, as if the server were gone."""
         if self._server is not None:
             await self._server.__aexit__(None, None, None)
             self._server = None
 
     async def turn_away(self, attempts: int) -> None:
         """Let the server be gone until so many have tried to reach it in vain."""
-        await self.take_away()
+        await self.disconnect()
         left, enough = attempts, asyncio.Event()
 
         def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -161,7 +161,7 @@ class Gateway(Handler):
         await self._server.__aenter__()
 
     def expire(self, watches: int) -> None:
-        """Have the next watches told that their place is too old, and end those that run."""
+        """Answer the next watches with 410 Gone, and end the open ones."""
         self._expired = watches
         for exchange in self._open:
             exchange.cut = exchange.watch
@@ -170,7 +170,7 @@ class Gateway(Handler):
 
     @property
     def unanswered_expiries(self) -> int:
-        """How many watches have yet to be told."""
+        """How many watches are still to be answered with 410 Gone."""
         return self._expired
 
     async def asked_for(self, part: str, by: int) -> None:

@@ -47,7 +47,7 @@ class Kubectl:
         return out.decode() + err.decode()
 
     async def in_time(self, *arguments: str) -> str:
-        """Try until it works: a server tells of a new kind, and asks who judges and converts it, in its own time."""
+        """Retry until it succeeds: a server needs a moment to serve a new kind and to call its webhooks."""
         deadline = asyncio.get_running_loop().time() + DEFAULT_TIMEOUT
         while True:
             try:

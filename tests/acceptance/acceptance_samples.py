@@ -28,7 +28,7 @@ class Sample:
     kind: type[Any]
     children: tuple[type[Any], ...]
     settled: Callable[[Any], object]
-    """Tells of one of its objects whether there is nothing left to do."""
+    """Returns True if there is nothing left to do for one of its objects."""
     malformed: JsonObject
     """What no object of the kind may hold, laid over one of its samples."""
 

@@ -76,7 +76,7 @@ async def apply_samples(stage: Stage) -> None:
                     await stage.cluster.client.apply(document, field_manager="person")
                     break
                 except kw.ApiError:
-                    # An operator that judges its objects is away: a person would try again.
+                    # The operator whose webhook validates its objects is down: retry, as a user would.
                     await asyncio.sleep(0.2)
     for document in stage.sample.documents():
         await stage.eventually(stage.sample.kind, document["metadata"]["name"], stage.sample.settled)
@@ -84,7 +84,7 @@ async def apply_samples(stage: Stage) -> None:
 
 async def joe_appears(stage: Stage) -> None:
     container = core_v1.Container(name="ubuntu", image="ubuntu:latest", command=["sleep", "infinity"])
-    spec = core_v1.PodSpec(containers=[container], scheduler_name="nobody")
+    spec = core_v1.PodSpec(containers=[container], scheduler_name="none")
     await stage.cluster.create(core_v1.Pod(kw.Meta("funny-joe"), spec=spec))
     await stage.eventually(MyCustomResource, "my-custom-resource-01", lambda it: it.status.healthy)
 
@@ -142,7 +142,7 @@ def group_is(phase: str, replicas: int | None) -> Callable[[VmGroup], bool]:
     return lambda it: (
         it.status.phase == phase
         and (replicas is None or it.status.current_replicas == replicas == it.status.desired_replicas)
-        and all(told.observed_generation == it.metadata.generation for told in it.status.conditions)
+        and all(printed.observed_generation == it.metadata.generation for printed in it.status.conditions)
     )
 
 

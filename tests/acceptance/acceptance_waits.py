@@ -18,7 +18,7 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def created(client: Client, document: JsonObject, **options: Unpack[WriteOptions]) -> JsonObject:
-    """Create an object as soon as the server gets through to those who judge and convert it."""
+    """Create an object as soon as the server can call its webhooks."""
     made: list[JsonObject] = []
 
     async def taken() -> bool:
@@ -44,7 +44,7 @@ async def may(
     namespace: str = "",
     name: str = "",
 ) -> None:
-    """Wait until somebody may do something: to a resource, or to a path that begins with a slash."""
+    """Wait until a user may use a verb on a resource, or on a path that begins with a slash."""
     spec = authorization_v1.SubjectAccessReviewSpec(user=user)
     if resource.startswith("/"):
         spec.non_resource_attributes = authorization_v1.NonResourceAttributes(path=resource, verb=verb)
@@ -61,7 +61,7 @@ async def may(
 
 
 async def served(client: Client, kind: Kind, namespace: str) -> None:
-    """Wait until somebody answers for a kind: that is some time after it is established."""
+    """Wait until a kind is served, which is some time after it is Established."""
 
     async def answered() -> bool:
         try:

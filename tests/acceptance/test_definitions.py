@@ -73,5 +73,5 @@ async def test_install_and_manifests_say_the_same(sample: Sample, cluster: Clust
     kinds = [document["kind"] for document in yaml.safe_load_all(text)]
     assert kinds.count("CustomResourceDefinition") == 1
     assert {"ServiceAccount", "ClusterRole"} <= set(kinds)
-    told = await kubewright("install", str(sample.target), f"--kubeconfig={cluster.kubeconfig}")
-    assert definition_of(sample)["metadata"]["name"] in told
+    printed = await kubewright("install", str(sample.target), f"--kubeconfig={cluster.kubeconfig}")
+    assert definition_of(sample)["metadata"]["name"] in printed

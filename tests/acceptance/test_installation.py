@@ -1,4 +1,4 @@
-"""From manifests to work: installed by somebody with no more than the rights to, run as the account they bring."""
+"""Manifests are installed by a user with only the installer's roles, and run as the generated ServiceAccount."""
 
 import asyncio
 import signal
@@ -19,7 +19,7 @@ from acceptance_waits import may
 import kubewright as kw
 from kubewright.api import NotFound
 from kubewright.api.builtin import core_v1, rbac_v1
-from kubewright.client.recording import Access, read_recordings
+from kubewright.client.recording import RecordedAccess, read_recordings
 from kubewright.generate import Names
 from kubewright.testing import Cluster, RunningEnvironment
 from kubewright.testing.environments import ServerName
@@ -32,7 +32,7 @@ JsonObject = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def environment(server_name: ServerName) -> Generator[RunningEnvironment, None, None]:
-    """Run a cluster that nobody else uses: who installs gives the operator's objects their own names."""
+    """Run a separate cluster, because the installed objects have fixed names."""
     running = RunningEnvironment(server_name)
     running.start()
     yield running
@@ -78,7 +78,7 @@ SPARED: set[Right] = {
     # For certificates that replicas share; a run beside the API server keeps its own.
     ("read", "", "secrets"),
     ("patch", "", "secrets"),
-    # For an event that is told again.
+    # For an Event that is repeated.
     ("patch", "events.k8s.io", "events"),
 }
 
@@ -98,13 +98,13 @@ def rights(documents: list[JsonObject], names: Names) -> set[Right]:
         for rule in item["rules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
-        # Whoever sets blockOwnerDeletion needs this one, and no request shows it.
+        # Setting blockOwnerDeletion needs this permission, and no request shows it.
         if not resource.endswith("/finalizers")
         for verb in rule["verbs"]
     }
 
 
-def unused(documents: list[JsonObject], names: Names, accesses: list[Access]) -> set[Right]:
+def unused(documents: list[JsonObject], names: Names, accesses: list[RecordedAccess]) -> set[Right]:
     """List what was allowed and never asked for."""
     used = {("read" if it.verb in READING else it.verb, it.group, it.resource) for it in accesses}
     return rights(documents, names) - used
@@ -133,8 +133,8 @@ async def test_installed_with_least_rights_it_works_with_least_rights(
         await step.play(stage)
     assert await operator.ended(signal.SIGTERM, timeout=60) == 0
 
-    told = await kubewright("rbac", "verify", target, "--recording", str(recording))
-    assert "rights were used and none is missing" in told
+    printed = await kubewright("rbac", "verify", target, "--recording", str(recording))
+    assert "rights were used and none is missing" in printed
     accesses = [
         access for run in await asyncio.to_thread(read_recordings, recording) for access in run.accesses
     ]

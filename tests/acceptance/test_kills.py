@@ -21,7 +21,7 @@ LATEST = 6
 
 
 class Troupe:
-    """The processes of all operators; whoever is killed comes back at once, as Kubernetes would have it."""
+    """The processes of all operators; a killed one is restarted immediately, as Kubernetes would."""
 
     def __init__(self, cluster: Cluster, folder: Path) -> None:
         self._cluster = cluster
@@ -104,7 +104,7 @@ async def test_killed_again_and_again_each_operator_ends_where_it_should(
 ) -> None:
     chance = random.Random(seed)
 
-    async def torment(stage: Stage, gateway: Gateway, crew: Troupe) -> None:
+    async def torment(stage: Stage, gateway: Gateway, processes: Troupe) -> None:
         """Play a story; in each step the operator dies after some requests, or at the end if it sends fewer."""
         for step in STORIES[stage.sample.name]:
             last = len(gateway.exchanges) + chance.randint(0, LATEST)
@@ -112,7 +112,7 @@ async def test_killed_again_and_again_each_operator_ends_where_it_should(
                 playing = group.create_task(step.play(stage))
                 while len(gateway.exchanges) < last and not playing.done():
                     await asyncio.sleep(0.005)
-                await crew.kill(stage)
+                await processes.kill(stage)
 
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
         # Each has a gateway of its own, which counts its requests.
@@ -121,10 +121,10 @@ async def test_killed_again_and_again_each_operator_ends_where_it_should(
             await stack.enter_async_context(troupe(cluster, gateway, [stage], tmp_path))
             for stage, gateway in zip(found, gateways, strict=True)
         ]
-        for stage, crew in zip(found, crews, strict=True):
-            await (await crew.start(stage)).wait_says("Starting workers", timeout=60)
-        for stage, gateway, crew in zip(found, gateways, crews, strict=True):
-            group.create_task(torment(stage, gateway, crew))
+        for stage, processes in zip(found, crews, strict=True):
+            await (await processes.start(stage)).wait_says("Starting workers", timeout=60)
+        for stage, gateway, processes in zip(found, gateways, crews, strict=True):
+            group.create_task(torment(stage, gateway, processes))
     assert await left_over(cluster) == {"Deployment": [], "Pod": ["second", "test"]}
     assert [gateway.forbidden() for gateway in gateways] == [[]] * len(found)
 
@@ -132,22 +132,22 @@ async def test_killed_again_and_again_each_operator_ends_where_it_should(
 async def test_of_two_replicas_the_leader_dies_and_the_server_goes_away(
     cluster: Cluster, found: list[Stage], tmp_path: Path
 ) -> None:
-    async with Gateway.to(cluster.config) as gateway, troupe(cluster, gateway, found, tmp_path) as crew:
+    async with Gateway.to(cluster.config) as gateway, troupe(cluster, gateway, found, tmp_path) as processes:
         for stage in found:
-            leader = await crew.start(stage, "--leader-elect")
+            leader = await processes.start(stage, "--leader-elect")
             await leader.wait_says("Starting workers", timeout=60)
         for stage in found:
-            await crew.start(stage, "--leader-elect")
+            await processes.start(stage, "--leader-elect")
         async with asyncio.TaskGroup() as group:
             group.create_task(play_all(found))
             for stage in found:
-                await crew.replicas[stage.sample.name][0].ended(signal.SIGKILL, timeout=60)
+                await processes.replicas[stage.sample.name][0].ended(signal.SIGKILL, timeout=60)
             await gateway.asked_for("/leases/", by=len(found))
-            await gateway.take_away()
-            for _, second in crew.replicas.values():
+            await gateway.disconnect()
+            for _, second in processes.replicas.values():
                 await second.wait_says("could not be read or renewed", timeout=60)
             await gateway.restore()
-        for first, second in crew.replicas.values():
+        for first, second in processes.replicas.values():
             assert first.process.returncode == -signal.SIGKILL
             assert second.process.returncode is None
     assert await left_over(cluster) == {"Deployment": [], "Pod": ["second", "test"]}

@@ -37,8 +37,8 @@ def kubectl(server_name: str, tmp_path: Path) -> Generator[Kubectl, None, None]:
 
 async def test_a_sample_deployed_by_its_own_manifests_opens_shells(kubectl: Kubectl) -> None:
     target, where = str(ROOT / "examples" / "myownshell"), f"--kubeconfig={kubectl.kubeconfig}"
-    told = await kubewright("deploy", target, "--image", IMAGE, where)
-    assert "is available" in told
+    printed = await kubewright("deploy", target, "--image", IMAGE, where)
+    assert "is available" in printed
     # A second replica listens on the same ports, at an address of its own.
     own = ("-n", "myownshell-system", "deployment/myownshell-controller-manager")
     await kubectl("scale", *own, "--replicas=2")

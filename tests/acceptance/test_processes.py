@@ -54,7 +54,7 @@ async def test_a_leader_that_is_asked_to_end_hands_over_at_once(cluster: Cluster
     leader, other = await two_replicas(cluster, launch)
     before = await holder(cluster)
     assert await leader.ended(signal.SIGTERM, timeout=60) == 0
-    # Given back, or taken by the other already: nobody has to wait until it has run out.
+    # Released, or already acquired by the other: it does not have to expire first.
     assert await holder(cluster) != before
     await other.wait_says("Starting workers", timeout=TAKE_OVER)
     assert await holder(cluster) not in ("", before)
@@ -82,5 +82,5 @@ async def test_what_is_in_flight_ends_before_the_process_does(
             await asyncio.sleep(0.01)
     assert await replica.ended(signal.SIGTERM, timeout=60) == 0
     assert len(read_world(file)["folders"][f"{cluster.namespace}-vg-1"]) == 7
-    told = await cluster.get(VmGroup, "vg-1")
-    assert told.status.current_replicas == 7
+    printed = await cluster.get(VmGroup, "vg-1")
+    assert printed.status.current_replicas == 7

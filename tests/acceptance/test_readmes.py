@@ -1,4 +1,4 @@
-"""What a sample's README tells its reader to type works as typed."""
+"""The commands in the README of each sample work as written."""
 
 import asyncio
 import os

@@ -74,7 +74,7 @@ async def test_stories_go_on_after_the_server_was_killed(
     server_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if server_name == "existing":
-        pytest.skip("somebody's cluster is not killed")
+        pytest.skip("an existing cluster is not killed")
     outside = tmp_path / "vcenter.json"
     monkeypatch.setenv("VMGROUP_SIMULATOR", str(outside))
     async with (

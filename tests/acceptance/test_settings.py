@@ -32,7 +32,7 @@ async def test_vmgroup_says_what_it_misses_and_ends(
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
     )
-    _, told = await process.communicate()
+    _, printed = await process.communicate()
     assert process.returncode == 1
-    assert message in told.decode()
-    assert "Traceback" not in told.decode()
+    assert message in printed.decode()
+    assert "Traceback" not in printed.decode()

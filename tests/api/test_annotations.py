@@ -71,7 +71,7 @@ def _refusal(annotation: Any, default: Any = ...) -> str:
         (Named, "Named cannot be carried: derive it from Model"),
         (Options, "Options cannot be carried: flags are joined: use list[...] of an Enum"),
         (Box[int], "Box[int] cannot be carried: give it a name: class IntBox(Box[...])"),
-        (None, "None alone says nothing: use X | None"),
+        (None, "None alone has no value: use X | None"),
         (Literal["a", None], 'None is no value of a Literal: use Literal[...] | None'),
         (int | float, "the union int | float has no structural schema, only X | None and int | str have: use float"),
     ],
@@ -103,7 +103,7 @@ def test_a_private_name_needs_a_wire_name() -> None:
         class Bad(Model):  # pyright: ignore[reportUnusedClass] (refused)
             _hidden: int = 1
 
-    text = 'Bad._hidden: no wire name follows from it: rename it, or say Field(name="...")'
+    text = 'Bad._hidden: no wire name follows from it: rename it, or use Field(name="...")'
     assert str(caught.value) == text
 
     class Good(Model):

@@ -215,7 +215,7 @@ def refused(name: str, annotation: Any, **keywords: Any) -> str:
         (tuple[int, int], "Bad.part: tuple[int, int] cannot be carried: use list[...]"),
         (timedelta, "Bad.part: timedelta cannot be carried: use Duration, which is written as Go does"),
         (dict[int, str], "Bad.part: keys of a map are text on the wire, not int: use dict[str, str]"),
-        (list, "Bad.part: list cannot be carried: say what it holds: list[str]"),
+        (list, "Bad.part: list cannot be carried: give the type of its elements: list[str]"),
         (complex, "Bad.part: complex cannot be carried: use a Model, a list, a map or a plain value"),
         (
             ShellSpec | ShellStatus,
@@ -226,7 +226,7 @@ def refused(name: str, annotation: Any, **keywords: Any) -> str:
         ),
         (list[set[int]], 'Bad.part: set[int] cannot be carried: use list[...] with Field(list_type="set")'),
         (Literal["a", 1], "Bad.part: the values of a Literal must be of one type: use only str or only int"),
-        (None, "Bad.part: None alone says nothing: use X | None"),
+        (None, "Bad.part: None alone has no value: use X | None"),
         (msgspec.Struct, "Bad.part: Struct is no Model: derive it from Model"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Objects nested deeper than a decoder follows hide nobody else."""
+"""An object that is nested too deeply for the decoder does not hide the other ones."""
 
 import msgspec
 import pytest
@@ -25,7 +25,7 @@ def widget(name: str, *, deep: bool = False) -> bytes:
         return body
     nested = b'{"a":[' * (DEPTH // 2) + b"1" + b"]}" * (DEPTH // 2)
     # The server notes who manages each of the fields, as deep as they are.
-    fields = b',"managedFields":[{"manager":"somebody","fieldsV1":' + nested + b"}]"
+    fields = b',"managedFields":[{"manager":"other","fieldsV1":' + nested + b"}]"
     return body[:-2] + fields + b'},"spec":' + nested + b"}"
 
 

@@ -62,6 +62,6 @@ def test_puts_all_errors_into_one_message() -> None:
     assert invalid_message("Foo", "", []) == 'Foo "" is invalid'
 
 
-def test_a_value_that_must_be_unique_is_told() -> None:
+def test_reports_a_value_that_must_be_unique() -> None:
     found = kw.admission.duplicate("spec.ports[1].name", "web")
     assert str(found) == 'spec.ports[1].name: Duplicate value: "web"'

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubewright.api import ApiError, Forbidden, NotFound, ServiceUnavailable, Status
-from kubewright.cache import Cache, CacheSyncTimeout, Change, Informer, Selection
+from kubewright.cache import Cache, CacheSyncTimeout, Informer, Selection, StoreChange
 from kubewright.testing.virtual_time import virtual_time
 
 from .test_informer import A, Running, Widget, initial
@@ -52,7 +52,7 @@ async def test_a_missing_kind_is_asked_for_with_backoff_and_found_within_13_s_of
 
 @virtual_time
 async def test_objects_are_dropped_when_the_kind_is_refused_twice_in_a_row(source: Any, make: Any) -> None:
-    changes: list[Change] = []
+    changes: list[StoreChange] = []
     present = initial(make, make.object("a", 3))
     source.script = [
         make.answer(*present, delay=1, error=missing()),

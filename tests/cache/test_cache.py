@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kubewright.api import Object
-from kubewright.cache import Cache, CacheSyncTimeout, Change, Index, Selection
+from kubewright.cache import Cache, CacheSyncTimeout, Index, Selection, StoreChange
 from kubewright.testing.virtual_time import settle, virtual_time
 
 JsonObject = dict[str, Any]
@@ -55,11 +55,11 @@ async def test_one_watch_serves_readers_of_several_classes(source: Any, make: An
         assert len(source.calls) == 1
         assert [found["metadata"]["name"] for found in wire.list()] == ["a"]
         assert [type(found) for found in typed.by_index(names, "a")] == [Object]
-        told: list[Change] = []
-        typed.subscribe(told.append)
+        notified: list[StoreChange] = []
+        typed.subscribe(notified.append)
         wire.record_write(make.object("b", 9))
-        assert [change.key.name for change in told] == ["a", "b"]
-        assert typed.keys_by_index(names, "b") == [told[1].key]
+        assert [change.key.name for change in notified] == ["a", "b"]
+        assert typed.keys_by_index(names, "b") == [notified[1].key]
         cache.release(wire)
         await settle()
         assert source.open_streams == 1

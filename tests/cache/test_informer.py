@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kubewright.api import DecodeError, Kind, Model, ObjectKey, Resource
-from kubewright.cache import CacheSyncTimeout, Change, Index, Informer, Selection, Undecodable
+from kubewright.cache import CacheSyncTimeout, Index, Informer, Selection, StoreChange, Undecodable
 from kubewright.cache.feed import Feed, FeedOptions
 from kubewright.metrics import Registry
 from kubewright.testing.virtual_time import settle, virtual_time
@@ -127,8 +127,8 @@ async def test_the_same_failure_is_logged_again_only_after_a_recovery(
 
 
 @virtual_time
-async def test_tells_subscribers_of_what_is_there_and_of_what_happens(source: Any, make: Any) -> None:
-    changes: list[Change] = []
+async def test_notifies_subscribers_of_the_current_state_and_of_changes(source: Any, make: Any) -> None:
+    changes: list[StoreChange] = []
     events = [make.event("MODIFIED", "a", 11), make.event("DELETED", "a", 12)]
     source.script = [make.answer(*initial(make, make.object("a", 3)), *events, hangs=True)]
     informer = informer_of(source, make)
@@ -139,10 +139,10 @@ async def test_tells_subscribers_of_what_is_there_and_of_what_happens(source: An
 
 
 @virtual_time
-async def test_a_late_subscriber_is_told_of_the_present_state_first(source: Any, make: Any) -> None:
+async def test_a_late_subscriber_gets_the_current_state_first(source: Any, make: Any) -> None:
     source.script = [make.answer(*initial(make, make.object("a", 3), make.object("b", 4)), hangs=True)]
     async with Running(informer_of(source, make)) as informer:
-        changes: list[Change] = []
+        changes: list[StoreChange] = []
         unsubscribe = informer.subscribe(changes.append)
         assert [(change.key, change.initial) for change in changes] == [(A, True), (B, True)]
         unsubscribe()
@@ -154,7 +154,7 @@ async def test_a_late_subscriber_is_told_of_the_present_state_first(source: Any,
 async def test_a_failing_subscriber_does_not_keep_others_from_hearing(
     source: Any, make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    changes: list[Change] = []
+    changes: list[StoreChange] = []
     source.script = [make.answer(*initial(make, make.object("a", 3)), hangs=True)]
     informer = informer_of(source, make)
     informer.subscribe(lambda change: 1 / 0)
@@ -165,8 +165,8 @@ async def test_a_failing_subscriber_does_not_keep_others_from_hearing(
 
 
 @virtual_time
-async def test_own_writes_are_read_at_once_and_told_once(source: Any, make: Any) -> None:
-    changes: list[Change] = []
+async def test_own_writes_are_readable_at_once_and_notified_once(source: Any, make: Any) -> None:
+    changes: list[StoreChange] = []
     source.script = [
         make.answer(*initial(make, make.object("a", 3)), hangs=False, pause=1),
         make.answer(make.event("MODIFIED", "a", 11), make.event("DELETED", "b", 13), hangs=True, delay=5),
@@ -185,8 +185,8 @@ async def test_own_writes_are_read_at_once_and_told_once(source: Any, make: Any)
 
 
 @virtual_time
-async def test_objects_gone_while_nobody_looked_are_told_as_deleted(source: Any, make: Any) -> None:
-    changes: list[Change] = []
+async def test_objects_deleted_during_an_outage_are_notified_as_deleted(source: Any, make: Any) -> None:
+    changes: list[StoreChange] = []
     source.script = [
         make.answer(
             *initial(make, make.object("a", 3), make.object("b", 4)), error=make.error("old", 410, "Expired")
@@ -227,7 +227,7 @@ async def test_indexes_follow_the_objects(source: Any, make: Any) -> None:
 
 
 @virtual_time
-async def test_an_index_is_kept_for_as_long_as_somebody_holds_it(source: Any, make: Any) -> None:
+async def test_an_index_is_maintained_while_it_is_referenced(source: Any, make: Any) -> None:
     asked: list[str] = []
 
     def values(widget: Widget) -> list[str]:
@@ -307,7 +307,7 @@ async def test_a_transform_that_raises_is_reported_for_that_object_alone(source:
 
 
 @virtual_time
-async def test_a_refused_watch_is_a_problem_until_it_is_mended(
+async def test_a_rejected_watch_is_a_problem_until_it_succeeds(
     source: Any, make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     refused = make.answer(error=make.error("widgets is forbidden: User cannot watch", 403, "Forbidden"))
@@ -399,7 +399,7 @@ async def test_a_long_list_lets_other_tasks_run(source: Any, make: Any) -> None:
 
 
 @virtual_time
-async def test_metrics_tell_how_many_objects_are_held_and_unfit(source: Any, make: Any) -> None:
+async def test_metrics_count_objects_and_undecodable_ones(source: Any, make: Any) -> None:
     registry = Registry()
     objects = [make.object("a", 3, spec={"color": 7}), make.object("b", 4)]
     source.script = [make.answer(*initial(make, *objects), hangs=True)]
@@ -445,7 +445,7 @@ async def test_an_own_write_is_selected_by_what_is_not_kept(source: Any, make: A
 
 
 @virtual_time
-async def test_events_that_arrive_together_are_told_in_order(source: Any, make: Any) -> None:
+async def test_events_that_arrive_together_are_notified_in_order(source: Any, make: Any) -> None:
     source.script = [
         make.answer(
             [
@@ -490,8 +490,8 @@ async def test_a_watch_that_is_cut_once_is_no_news_and_twice_in_a_row_is(
     source.script = [make.answer(*initial(make), pause=1), make.answer(), make.answer(), news]
     async with Running(informer_of(source, make)):
         await asyncio.sleep(30)
-    told = [(record.levelname, *record.message.split()[:3]) for record in caplog.records]
-    assert told == [
+    notified = [(record.levelname, *record.message.split()[:3]) for record in caplog.records]
+    assert notified == [
         ("WARNING", "Cannot", "read", "widgets.example.com,"),
         ("INFO", "Reading", "widgets.example.com", "again"),
     ]

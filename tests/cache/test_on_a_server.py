@@ -12,7 +12,7 @@ import pytest
 from kubewright.api import Meta, Model, Object, ObjectKey, Resource, kind_of
 from kubewright.api.builtin import apiextensions_v1, rbac_v1
 from kubewright.backoff import Backoff
-from kubewright.cache import Cache, Change, Selection
+from kubewright.cache import Cache, Selection, StoreChange
 from kubewright.client import Client, Impersonation, load_config, requests
 from kubewright.schema import crd
 from kubewright.testing import Cluster
@@ -91,7 +91,7 @@ async def test_follows_what_others_do(cluster: Cluster, streaming: bool) -> None
         await client.create(gadget(cluster, f"g{number}", "red"))
     cache = Cache(client, streaming=streaming)
     informer = cache.informer(selected(cluster), Gadget)
-    changes: list[Change] = []
+    changes: list[StoreChange] = []
     informer.subscribe(changes.append)
     async with running(cache):
         await informer.wait_synced()
@@ -109,12 +109,12 @@ async def test_follows_what_others_do(cluster: Cluster, streaming: bool) -> None
     assert [(change.key.name, change.initial) for change in changes[3:]] == [("g0", False), ("g1", False)]
 
 
-async def test_an_own_write_is_read_at_once_and_told_once(cluster: Cluster) -> None:
+async def test_an_own_write_is_readable_at_once_and_notified_once(cluster: Cluster) -> None:
     client = cluster.client
     await install(client)
     cache = Cache(client, field_managers=["tests"])
     informer = cache.informer(selected(cluster), Gadget)
-    changes: list[Change] = []
+    changes: list[StoreChange] = []
     informer.subscribe(changes.append)
     async with running(cache):
         await informer.wait_synced()
@@ -196,7 +196,7 @@ async def test_a_kind_that_is_missing_at_first_is_named_and_found_later(cluster:
 
             await eventually(found)
     finally:
-        # The next run of this test on a cluster that stays shall find it missing again.
+        # The next run of this test on the same cluster must find it missing again.
         await client.delete(DEFINITION, "latecomers.cache.example.com")
 
 

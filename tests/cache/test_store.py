@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kubewright.api import Kind, ObjectKey, RawObject, raw_object
-from kubewright.cache import Change, Selection
+from kubewright.cache import Selection, StoreChange
 from kubewright.cache.store import Store
 
 KIND = Kind(group="example.com", version="v1", kind="Widget", plural="widgets")
@@ -114,7 +114,7 @@ def test_a_list_older_than_our_delete_does_not_revive(store: Store) -> None:
     assert shape(store.apply(obj(12))) == []
 
 
-def test_a_list_from_before_what_the_watch_told_is_another_history(store: Store) -> None:
+def test_a_list_older_than_the_watch_events_is_another_history(store: Store) -> None:
     store.apply(obj(20))
     store.apply(obj(21, uid="u2", name="b"))
     store.apply(obj(22, uid="u3", name="c"))
@@ -177,10 +177,10 @@ def test_a_list_turns_what_is_missing_into_deletes_with_the_last_state(store: St
     store.begin_list()
     store.apply(obj(12, name="b"))
     (change,) = store.end_list("20")
-    assert change == Change(A, obj(11), None)
+    assert change == StoreChange(A, obj(11), None)
 
 
-def test_made_again_while_nobody_looked_is_a_delete_and_an_add(store: Store) -> None:
+def test_recreated_during_an_outage_is_a_delete_and_an_add(store: Store) -> None:
     store.apply(obj(11))
     store.begin_list()
     assert shape(store.apply(obj(15, uid="u2"))) == [("11", ""), ("", "15")]
@@ -247,7 +247,7 @@ class StoreMachine(RuleBasedStateMachine):
     """Race writes of ours and others, late answers, a lagging watch and lists, against the true history.
 
     Whatever the order, the store must show, for each key, a state that the server had, never one older
-    than what it has been told, and its changes must add up to what it shows.
+    than what it has been notified, and its changes must add up to what it shows.
     """
 
     selection = Selection(KIND, labels="in=yes")
@@ -283,7 +283,7 @@ class StoreMachine(RuleBasedStateMachine):
             else:
                 self.shown[change.key] = change.new
 
-    def told(self, key: ObjectKey, version: int) -> None:
+    def notified(self, key: ObjectKey, version: int) -> None:
         self.floors[key] = max(self.floors.get(key, 0), version)
 
     def seen(self, found: RawObject | None) -> RawObject | None:
@@ -332,13 +332,13 @@ class StoreMachine(RuleBasedStateMachine):
         answer = self.answers.pop(data.draw(st.integers(0, len(self.answers) - 1)))
         if isinstance(answer, RawObject):
             self.take(self.store.record_write(answer))
-            self.told(answer.meta.key, int(answer.meta.resource_version))
+            self.notified(answer.meta.key, int(answer.meta.resource_version))
             return
         key, uid, version, ended = answer
         known = self.store.objects.get(key)
         self.take(self.store.record_delete(key, uid, version))
         if version or (known is not None and known.meta.uid == uid):
-            self.told(key, ended)
+            self.notified(key, ended)
 
     @precondition(lambda self: self.listing is None and self.watched < len(self.history))
     @rule()
@@ -350,7 +350,7 @@ class StoreMachine(RuleBasedStateMachine):
         kind, found = happening.event
         copy = raw_object(found.raw)
         self.take(self.store.delete(copy) if kind == "DELETED" else self.store.apply(copy))
-        self.told(happening.key, happening.version)
+        self.notified(happening.key, happening.version)
 
     @precondition(lambda self: self.listing is None)
     @rule()
@@ -358,12 +358,12 @@ class StoreMachine(RuleBasedStateMachine):
         done = self.watched == len(self.history)
         version = self.version if done else self.history[self.watched].version - 1
         self.store.advance(str(version))
-        self.tell_all(version)
+        self.report_all(version)
 
     @precondition(lambda self: self.listing is None and self.world < WORLDS - 1)
     @rule(kept=st.floats(0, 1))
     def restore(self, kept: float) -> None:
-        """Go back to an earlier state, as a backup does; the watch had told everything, and lists anew."""
+        """Restore an earlier state, as a backup does; the watch had reported everything, and lists again."""
         while self.watched < len(self.history):
             self.watch()
         self.bookmark()
@@ -403,7 +403,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert self.listing is not None
         found = self.listing[1].pop(0)
         self.take(self.store.apply(raw_object(found.raw)))
-        self.told(found.meta.key, int(found.meta.resource_version))
+        self.notified(found.meta.key, int(found.meta.resource_version))
 
     @precondition(lambda self: self.listing is not None and not self.listing[1])
     @rule()
@@ -413,15 +413,15 @@ class StoreMachine(RuleBasedStateMachine):
         version = self.version if at == len(self.history) else self.history[at].version - 1
         self.take(self.store.end_list(str(version)))
         self.watched, self.listing, self.restoring = at, None, False
-        self.tell_all(version)
+        self.report_all(version)
 
-    def tell_all(self, version: int) -> None:
+    def report_all(self, version: int) -> None:
         for happening in self.history:
             if happening.version <= version:
-                self.told(happening.key, happening.version)
+                self.notified(happening.key, happening.version)
 
     @invariant()
-    def shows_a_state_that_was_not_older_than_what_it_was_told(self) -> None:
+    def shows_a_state_not_older_than_the_reported_one(self) -> None:
         if not hasattr(self, "store"):
             return
         assert self.store.objects == self.shown
@@ -487,7 +487,7 @@ def test_a_list_cut_off_after_a_restore_is_followed_by_one_that_is_not_older() -
     machine.begin_list(0.5)
     machine.list_one()
     machine.end_list()
-    machine.shows_a_state_that_was_not_older_than_what_it_was_told()
+    machine.shows_a_state_not_older_than_the_reported_one()
     machine.teardown()
 
 

@@ -36,7 +36,7 @@ async def take(source: Any, selection: Selection, count: int, **options: Any) ->
     return found
 
 
-def told(events: list[Any]) -> list[str]:
+def notified(events: list[Any]) -> list[str]:
     """Write events as short words."""
     words: list[str] = []
     for event in events:
@@ -66,7 +66,7 @@ async def test_takes_the_present_state_and_what_follows_from_one_watch(source: A
         )
     ]
     events = await take(source, Selection(make.kind), 7)
-    assert told(events) == ["Restarted", "+a@3", "+b@5", "Synced@7", "+a@8", "-b@9", "Progressed@12"]
+    assert notified(events) == ["Restarted", "+a@3", "+b@5", "Synced@7", "+a@8", "-b@9", "Progressed@12"]
     assert [call.verb for call in source.calls] == ["watch"]
     assert source.calls[0].options["initial_events"] is True
 
@@ -99,7 +99,7 @@ def test_lists_in_pages_where_the_server_does_not_know_watchlist(source: Any, ma
             make.answer(make.event("MODIFIED", "a", 8), hangs=True),
         ]
         events = await take(source, Selection(make.kind), 6)
-        assert told(events) == ["Restarted", "Restarted", "+a@3", "+b@5", "Synced@7", "+a@8"]
+        assert notified(events) == ["Restarted", "Restarted", "+a@3", "+b@5", "Synced@7", "+a@8"]
         assert [call.verb for call in source.calls] == ["watch", "list", "watch"]
         assert source.calls[1].options["limit"] == 500
         assert source.calls[2].options["resource_version"] == "7"
@@ -116,7 +116,7 @@ async def test_lists_at_first_and_again_where_streaming_is_not_wanted(source: An
         make.answer(make.page(9)),
     ]
     events = await take(source, Selection(make.kind), 6, streaming=False)
-    assert told(events) == ["Restarted", "+a@3", "Synced@7", "Failed", "Restarted", "Synced@9"]
+    assert notified(events) == ["Restarted", "+a@3", "Synced@7", "Failed", "Restarted", "Synced@9"]
     assert [call.verb for call in source.calls] == ["list", "watch", "list"]
 
 
@@ -124,7 +124,7 @@ async def test_lists_at_first_and_again_where_streaming_is_not_wanted(source: An
 async def test_lists_when_the_end_of_the_initial_events_never_comes(source: Any, make: Any) -> None:
     source.script = [make.answer(make.event("ADDED", "a", 3), hangs=True), make.answer(make.page(7))]
     events = await take(source, Selection(make.kind), 4)
-    assert told(events) == ["Restarted", "+a@3", "Restarted", "Synced@7"]
+    assert notified(events) == ["Restarted", "+a@3", "Restarted", "Synced@7"]
     assert 10 <= now() <= 20
 
 
@@ -138,7 +138,7 @@ async def test_a_connection_that_times_out_says_nothing_about_watchlist(source: 
         make.answer(make.bookmark(7, initial=True), hangs=True),
     ]
     events = await take(source, Selection(make.kind), 4)
-    assert told(events) == ["Restarted", "Failed", "Restarted", "Synced@7"]
+    assert notified(events) == ["Restarted", "Failed", "Restarted", "Synced@7"]
 
 
 @virtual_time
@@ -146,13 +146,13 @@ async def test_many_slow_initial_events_are_waited_for(source: Any, make: Any) -
     slow = [make.event("ADDED", f"a{number}", number) for number in range(1, 9)]
     source.script = [make.answer(*slow, make.bookmark(20, initial=True), hangs=True, pause=9)]
     events = await take(source, Selection(make.kind), 10)
-    assert told(events)[-1] == "Synced@20"
+    assert notified(events)[-1] == "Synced@20"
 
 
 @virtual_time
 async def test_lists_when_an_ordinary_bookmark_comes_instead_of_the_end(source: Any, make: Any) -> None:
     source.script = [make.answer(make.bookmark(5), hangs=True), make.answer(make.page(7))]
-    assert told(await take(source, Selection(make.kind), 3)) == ["Restarted", "Restarted", "Synced@7"]
+    assert notified(await take(source, Selection(make.kind), 3)) == ["Restarted", "Restarted", "Synced@7"]
 
 
 @virtual_time
@@ -163,7 +163,7 @@ async def test_resumes_from_the_last_event_or_bookmark_at_once(source: Any, make
         make.answer(make.event("DELETED", "a", 16)),
     ]
     events = await take(source, Selection(make.kind), 5)
-    assert told(events) == ["Restarted", "Synced@7", "+a@9", "Progressed@15", "-a@16"]
+    assert notified(events) == ["Restarted", "Synced@7", "+a@9", "Progressed@15", "-a@16"]
     assert [call.options["resource_version"] for call in source.calls] == ["", "9", "15"]
     assert now() == 3
 
@@ -185,7 +185,7 @@ def test_starts_afresh_after_a_pause_when_its_version_is_too_old(
             make.answer(make.event("ADDED", "b", 20), make.bookmark(30, initial=True), hangs=True),
         ]
         events = await take(source, Selection(make.kind), 6)
-        assert told(events) == ["Restarted", "Synced@7", "Failed", "Restarted", "+b@20", "Synced@30"]
+        assert notified(events) == ["Restarted", "Synced@7", "Failed", "Restarted", "+b@20", "Synced@30"]
         assert not events[2].refused
         assert 0.8 <= source.calls[2].at - source.calls[1].at <= 1.6
 
@@ -200,7 +200,7 @@ async def test_lists_without_pages_when_pages_expire_under_it(source: Any, make:
         make.answer(make.page(9, make.object("a", 8))),
     ]
     events = await take(source, Selection(make.kind), 7)
-    assert told(events) == ["Restarted", "Restarted", "+a@3", "Failed", "Restarted", "+a@8", "Synced@9"]
+    assert notified(events) == ["Restarted", "Restarted", "+a@3", "Failed", "Restarted", "+a@8", "Synced@9"]
     assert [call.options.get("limit") for call in source.calls] == [None, 500, 0]
 
 
@@ -210,7 +210,7 @@ async def test_resumes_with_growing_pauses_while_the_server_is_away(source: Any,
     source.script = [make.answer(make.bookmark(7, initial=True), pause=1)]
     source.script += [away] * 8 + [make.answer(make.event("ADDED", "a", 9), hangs=True)]
     events = await take(source, Selection(make.kind), 11)
-    assert told(events) == ["Restarted", "Synced@7", *["Failed"] * 8, "+a@9"]
+    assert notified(events) == ["Restarted", "Synced@7", *["Failed"] * 8, "+a@9"]
     assert source.calls_of("watch")[-1].options["resource_version"] == "7"
     pauses = [event.retry_in for event in events if isinstance(event, Failed)]
     for attempt, pause in enumerate(pauses):
@@ -259,7 +259,7 @@ def test_what_is_refused_is_said_and_tried_afresh(source: Any, make: Any, code: 
         assert len(failures) == 8
         assert all(failure.refused and str(failure.error) == "not for you" for failure in failures)
         assert all(failure.retry_in <= 12.5 for failure in failures)
-        assert told(events)[-2:] == ["Restarted", "Synced@50"]
+        assert notified(events)[-2:] == ["Restarted", "Synced@50"]
 
     check()
 
@@ -295,7 +295,7 @@ async def test_a_version_that_has_expired_is_not_paused_for_the_outage_before(so
     assert failures[-2].retry_in >= 5
     assert failures[-1].retry_in <= 1.2
     assert failures[-1].ordinary
-    assert told(events)[-1] == "Synced@30"
+    assert notified(events)[-1] == "Synced@30"
 
 
 @virtual_time
@@ -324,7 +324,7 @@ async def test_says_that_a_watch_without_news_is_open_again(source: Any, make: A
             seen.extend(arrived)
             if Resumed() in seen:
                 break
-    assert told(seen) == ["Restarted", "Synced@7", "Failed", "Failed", "Resumed"]
+    assert notified(seen) == ["Restarted", "Synced@7", "Failed", "Failed", "Resumed"]
 
 
 @pytest.mark.parametrize("cut", ["lost", "silent end"])
@@ -340,7 +340,7 @@ def test_starts_afresh_when_the_server_was_restored_from_a_backup(source: Any, m
             make.answer(make.event("ADDED", "a", 12), make.bookmark(41, initial=True), hangs=True),
         ]
         events = await take(source, Selection(make.kind, "prod", "a=b"), 8 if cut == "lost" else 7)
-        assert told(events)[-3:] == ["Restarted", "+a@12", "Synced@41"]
+        assert notified(events)[-3:] == ["Restarted", "+a@12", "Synced@41"]
         failed = [event for event in events if isinstance(event, Failed)][-1]
         assert "restored from a backup" in str(failed.error)
         assert not failed.ordinary
@@ -364,7 +364,7 @@ async def test_resumes_when_the_server_has_gone_on_since(source: Any, make: Any)
         make.answer(make.event("ADDED", "a", 101), hangs=True),
     ]
     events = await take(source, Selection(make.kind), 3)
-    assert told(events) == ["Restarted", "Synced@100", "+a@101"]
+    assert notified(events) == ["Restarted", "Synced@100", "+a@101"]
     assert [call.verb for call in source.calls] == ["watch", "watch", "check", "watch"]
 
 
@@ -387,7 +387,7 @@ async def test_starts_afresh_when_a_bookmark_goes_back(source: Any, make: Any) -
         make.answer(make.bookmark(41, initial=True), hangs=True),
     ]
     events = await take(source, Selection(make.kind), 5)
-    assert told(events) == ["Restarted", "Synced@100", "Failed", "Restarted", "Synced@41"]
+    assert notified(events) == ["Restarted", "Synced@100", "Failed", "Restarted", "Synced@41"]
 
 
 @virtual_time
@@ -395,7 +395,7 @@ async def test_a_watch_that_ends_at_once_again_and_again_is_not_hammered(source:
     registry = Registry()
     source.script = [make.answer(make.bookmark(7, initial=True), pause=1), *[make.answer()] * 5]
     events = await take(source, Selection(make.kind), 7, metrics=registry)
-    assert told(events) == ["Restarted", "Synced@7", *["Failed"] * 5]
+    assert notified(events) == ["Restarted", "Synced@7", *["Failed"] * 5]
     assert now() > 8
     counts = {sample.name: sample.value for family in registry.families() for sample in family.samples}
     assert counts == {
@@ -414,7 +414,7 @@ async def test_starts_afresh_when_a_version_meets_only_silence(source: Any, make
         make.answer(make.bookmark(3, initial=True), hangs=True),
     ]
     events = await take(source, Selection(make.kind), 6)
-    assert told(events) == ["Restarted", "Synced@7", "Failed", "Failed", "Restarted", "Synced@3"]
+    assert notified(events) == ["Restarted", "Synced@7", "Failed", "Failed", "Restarted", "Synced@3"]
 
 
 @virtual_time
@@ -424,7 +424,7 @@ async def test_starts_afresh_after_what_it_cannot_read(source: Any, make: Any) -
         make.answer(make.bookmark(9, initial=True), hangs=True),
     ]
     events = await take(source, Selection(make.kind), 5)
-    assert told(events) == ["Restarted", "Synced@7", "Failed", "Restarted", "Synced@9"]
+    assert notified(events) == ["Restarted", "Synced@7", "Failed", "Restarted", "Synced@9"]
 
 
 @virtual_time
@@ -434,7 +434,7 @@ async def test_an_end_before_the_initial_events_end_is_a_failure(source: Any, ma
         make.answer(make.bookmark(9, initial=True), hangs=True),
     ]
     events = await take(source, Selection(make.kind), 5)
-    assert told(events) == ["Restarted", "+a@3", "Failed", "Restarted", "Synced@9"]
+    assert notified(events) == ["Restarted", "+a@3", "Failed", "Restarted", "Synced@9"]
 
 
 @virtual_time

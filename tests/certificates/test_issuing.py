@@ -65,7 +65,7 @@ def test_a_user_is_known_by_name_and_groups() -> None:
     ]
 
 
-def test_a_user_whose_name_does_not_fit_is_nobody_else() -> None:
+def test_a_user_name_that_is_too_long_is_not_truncated_to_another_user() -> None:
     with pytest.raises(ValueError, match="64"):
         Authority.create().client("a" * 65)
 

@@ -80,11 +80,11 @@ def test_a_directory_that_is_gone_is_one_line(tmp_path: Path, capsys: pytest.Cap
     )
 
 
-def test_the_option_tells_the_version_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_option_prints_the_version_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("version") == 0
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     assert exit_code("--version") == 0
-    assert capsys.readouterr().out == told
+    assert capsys.readouterr().out == printed
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_help_reads_well_in_a_narrow_terminal(
     assert exit_code(*command.split(), "--help") == 0
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= 80
-    # A word for what is wanted tells more than its type.
+    # A metavar that describes the value is more useful than its type.
     assert " TEXT" not in shown
     assert not any(word in shown for word in (" INTEGER", " FLOAT"))
 

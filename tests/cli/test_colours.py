@@ -18,6 +18,6 @@ def test_a_terminal_is_painted_and_a_file_is_not(monkeypatch: pytest.MonkeyPatch
     assert not painted(io.StringIO())
 
 
-def test_who_wants_no_colours_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colours_can_be_disabled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     assert not painted(Terminal())

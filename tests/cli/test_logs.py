@@ -85,8 +85,8 @@ def test_lines_for_machines_hold_every_field() -> None:
 
 def test_lines_for_people_show_an_error_once() -> None:
     fields: dict[str, object] = {"controller": "shells", "error": "no room", "terminal": False}
-    told = logged(TextLines(colour=False), (logging.ERROR, "Reconciler error: no room", fields))
-    assert told.endswith("Reconciler error: no room  controller=shells terminal=false\n")
+    printed = logged(TextLines(colour=False), (logging.ERROR, "Reconciler error: no room", fields))
+    assert printed.endswith("Reconciler error: no room  controller=shells terminal=false\n")
     other = logged(TextLines(colour=False), (logging.ERROR, "Could not write", fields))
     assert 'error="no room"' in other
 

@@ -40,7 +40,7 @@ users: [{name: a, user: {token: x}}]
 """
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     with pytest.raises(SystemExit) as ended:
         main(list(arguments))
     assert ended.value.code == 1
@@ -59,13 +59,13 @@ def shell(tmp_path: Path) -> str:
 def test_a_kubeconfig_that_is_no_yaml(shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "bad"
     path.write_text("garbage: [")
-    assert "is not valid YAML" in told(capsys, "run", shell, "--kubeconfig", str(path))
+    assert "is not valid YAML" in printed(capsys, "run", shell, "--kubeconfig", str(path))
 
 
 def test_a_context_that_is_not_there(shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "config"
     path.write_text(KUBECONFIG)
-    line = told(capsys, "run", shell, "--kubeconfig", str(path), "--context", "other")
+    line = printed(capsys, "run", shell, "--kubeconfig", str(path), "--context", "other")
     assert "'other' is not in" in line
 
 
@@ -75,23 +75,25 @@ def test_a_server_that_does_not_answer(
     path = tmp_path / "config"
     path.write_text(f"{KUBECONFIG}current-context: a\n")
     for command in (["install", shell], ["get", "pods"], ["undeploy", shell]):
-        line = told(capsys, *command, "--kubeconfig", str(path))
+        line = printed(capsys, *command, "--kubeconfig", str(path))
         assert "https://127.0.0.1:1 cannot be reached: Connection refused" in line
         assert line.endswith("(run `kubewright doctor` to check the cluster and the kubeconfig)")
 
 
 def test_a_kubeconfig_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
-    assert "cannot write the kubeconfig" in told(capsys, "dev", "--kubeconfig", str(tmp_path / "file" / "x"))
+    assert "cannot write the kubeconfig" in printed(
+        capsys, "dev", "--kubeconfig", str(tmp_path / "file" / "x")
+    )
 
 
-def test_a_recording_that_cannot_be_kept_is_told_before_the_run(
+def test_an_unwritable_recording_file_is_an_error_before_the_run(
     shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "config"
     path.write_text(f"{KUBECONFIG}current-context: a\n")
     record = str(tmp_path / "no" / "where")
-    line = told(capsys, "run", shell, "--kubeconfig", str(path), "--record-access", record)
+    line = printed(capsys, "run", shell, "--kubeconfig", str(path), "--record-access", record)
     assert line.endswith(
         f"cannot write {record}: No such file or directory; choose another with --record-access"
     )
@@ -101,7 +103,7 @@ def test_a_port_that_is_taken(shell: str, capsys: pytest.CaptureFixture[str]) ->
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         no_probes = ("--health-probe-bind-address", "0")
-        line = told(capsys, "run", shell, "--dev", *no_probes, "--metrics-bind-address", address)
+        line = printed(capsys, "run", shell, "--dev", *no_probes, "--metrics-bind-address", address)
     assert f"cannot listen on {address}" in line
     assert line.endswith("choose another with --metrics-bind-address, 0 is off")
 
@@ -111,7 +113,7 @@ def test_two_controllers_with_one_name(tmp_path: Path, capsys: pytest.CaptureFix
     twin = SHELL.replace("class Shell", "class Bash").replace("shells", "bashes").replace(": Shell", ": Bash")
     twin = twin.replace("@kw.controller(Shell)", '@kw.controller(Bash, name="shell")')
     path.write_text(f"{SHELL}\n{twin}")
-    line = told(capsys, "manifests", str(path))
+    line = printed(capsys, "manifests", str(path))
     assert "two controllers are named 'shell' (Shell and Bash)" in line
 
 
@@ -120,24 +122,24 @@ def test_a_target_with_a_syntax_error(tmp_path: Path, capsys: pytest.CaptureFixt
     path.write_text("import kubewright as kw\n\nclass Spec(kw.Model:\n")
     for command in ("run", "install", "plan", "deploy"):
         arguments = {"plan": ["-f", "x"], "deploy": ["--image", "x"]}.get(command, [])
-        line = told(capsys, command, str(path), *arguments)
+        line = printed(capsys, command, str(path), *arguments)
         assert f"{path}:3: SyntaxError: " in line
 
 
 @pytest.fixture
-async def nobody(cluster: Cluster, tmp_path: Path) -> str:
-    """Give the kubeconfig of somebody without any rights."""
-    await cluster.create(core_v1.ServiceAccount(Meta("nobody")))
-    token = await cluster.client.token_request("nobody", cluster.namespace)
+async def unprivileged(cluster: Cluster, tmp_path: Path) -> str:
+    """Return the kubeconfig of a user without permissions."""
+    await cluster.create(core_v1.ServiceAccount(Meta("unprivileged")))
+    token = await cluster.client.token_request("unprivileged", cluster.namespace)
     document = yaml.safe_load(cluster.kubeconfig.read_text())
     document["users"] = [{**document["users"][0], "user": {"token": token.token}}]
-    kubeconfig = tmp_path / "nobody"
+    kubeconfig = tmp_path / "unprivileged"
     kubeconfig.write_text(yaml.safe_dump(document))
     return str(kubeconfig)
 
 
 async def test_a_cluster_that_answers_forbidden(
-    shell: str, nobody: str, capsys: pytest.CaptureFixture[str]
+    shell: str, unprivileged: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for command in (
         ("install", shell),
@@ -146,14 +148,14 @@ async def test_a_cluster_that_answers_forbidden(
         ("get", "pods"),
         ("delete", "pod", "x"),
     ):
-        line = await asyncio.to_thread(told, capsys, *command, "--kubeconfig", nobody)
+        line = await asyncio.to_thread(printed, capsys, *command, "--kubeconfig", unprivileged)
         assert "missing rule: {apiGroups: " in line, command
 
 
 async def test_a_rehearsal_names_the_missing_rule_of_every_object(
-    shell: str, nobody: str, capsys: pytest.CaptureFixture[str]
+    shell: str, unprivileged: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["deploy", shell, "--image", "x", "--dry-run=server", "--kubeconfig", nobody]
+    command = ["deploy", shell, "--image", "x", "--dry-run=server", "--kubeconfig", unprivileged]
     with pytest.raises(SystemExit) as ended:
         await asyncio.to_thread(main, command)
     assert ended.value.code == 1
@@ -209,18 +211,18 @@ def test_wrong_usage_is_one_line_that_names_the_help(
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
-    told = capsys.readouterr().err
+    printed = capsys.readouterr().err
     if line:
-        assert told.startswith(f"Error: {line}")
-        assert told.count("\n") == 1
+        assert printed.startswith(f"Error: {line}")
+        assert printed.count("\n") == 1
     else:
-        assert told.startswith("Usage: ")
+        assert printed.startswith("Usage: ")
 
 
 def test_a_cluster_port_that_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        line = told(capsys, "dev", "--port", str(port), "--kubeconfig", str(tmp_path / "kubeconfig"))
+        line = printed(capsys, "dev", "--port", str(port), "--kubeconfig", str(tmp_path / "kubeconfig"))
     assert line == f"Error: cannot listen on port {port}: address already in use; choose another with --port"
 
 

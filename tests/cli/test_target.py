@@ -57,7 +57,9 @@ def test_a_package_directory_is_a_target(tmp_path: Path) -> None:
         ("x = '\0'\n", r"broken\.py: SyntaxError: source code"),
     ],
 )
-def test_a_users_mistake_is_told_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+def test_an_error_in_user_code_is_reported_with_file_and_line(
+    tmp_path: Path, text: str, message: str
+) -> None:
     (tmp_path / "broken.py").write_text(text)
     with pytest.raises(TargetError, match=message):
         load_operator("broken.py")
@@ -78,7 +80,7 @@ def test_of_several_operators_one_must_be_named(tmp_path: Path) -> None:
     assert load_operator("two_of_them.py:second").name == "b"
 
 
-def test_a_file_that_is_no_python_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_python_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(TargetError, match=r"notes\.txt is not a Python file: its name does not end in \.py"):
         load_operator("notes.txt")
@@ -88,13 +90,13 @@ def test_a_file_that_is_no_python_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["", ":operator"])
-def test_a_target_that_names_nothing_is_told(target: str) -> None:
+def test_a_target_without_an_operator_is_an_error(target: str) -> None:
     with pytest.raises(TargetError, match="TARGET is empty"):
         load_operator(target)
 
 
 @pytest.mark.parametrize("target", ["nowhere.py", "no/where", "nowhere_at_all"])
-def test_a_target_that_is_not_there_is_told(target: str) -> None:
+def test_a_target_that_does_not_exist_is_an_error(target: str) -> None:
     with pytest.raises(TargetError, match="no such file"):
         load_operator(target)
 
@@ -105,7 +107,7 @@ def test_a_file_with_the_name_of_another_module_is_refused(tmp_path: Path) -> No
         load_operator("json.py")
 
 
-def test_a_missing_object_is_told(tmp_path: Path) -> None:
+def test_a_missing_object_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text(SHELL)
     with pytest.raises(TargetError, match="plain has no 'other'"):
         load_operator("plain:other")

@@ -14,13 +14,13 @@ import pytest
 from kubewright.api import Meta
 from kubewright.api.builtin import core_v1
 from kubewright.client import (
+    ApiRequest,
     Client,
     ClusterConfig,
     ConnectionFailed,
     ExecPlugin,
     Forbidden,
     Impersonation,
-    Request,
     Unauthorized,
     in_cluster_config,
 )
@@ -29,7 +29,7 @@ from .conftest import ApiServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-REVIEW = Request(
+REVIEW = ApiRequest(
     method="POST",
     path="/apis/authentication.k8s.io/v1/selfsubjectreviews",
     verb="create",
@@ -43,7 +43,7 @@ async def who(client: Client) -> tuple[str, set[str]]:
     return info["username"], set(info["groups"])
 
 
-def nobody(server: ApiServer) -> ClusterConfig:
+def anonymous(server: ApiServer) -> ClusterConfig:
     return ClusterConfig(server.config.server, ca_data=server.config.ca_data)
 
 
@@ -57,14 +57,14 @@ async def test_certificate_files_say_who_we_are(api_server: ApiServer, tmp_path:
     (tmp_path / "crt").write_bytes(api_server.config.client_cert_data)
     (tmp_path / "key").write_bytes(api_server.config.client_key_data)
     config = replace(
-        nobody(api_server), client_cert_file=str(tmp_path / "crt"), client_key_file=str(tmp_path / "key")
+        anonymous(api_server), client_cert_file=str(tmp_path / "crt"), client_key_file=str(tmp_path / "key")
     )
     async with Client(config) as client:
         assert "system:masters" in (await who(client))[1]
 
 
 async def test_a_token_says_who_we_are(api_server: ApiServer) -> None:
-    async with Client(replace(nobody(api_server), token=api_server.tokens["jane"])) as client:
+    async with Client(replace(anonymous(api_server), token=api_server.tokens["jane"])) as client:
         name, groups = await who(client)
     assert name == "jane"
     assert "readers" in groups
@@ -73,7 +73,7 @@ async def test_a_token_says_who_we_are(api_server: ApiServer) -> None:
 async def test_a_token_file_is_followed_when_it_rotates(api_server: ApiServer, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("expired")
-    async with Client(replace(nobody(api_server), token_file=str(file))) as client:
+    async with Client(replace(anonymous(api_server), token_file=str(file))) as client:
         with pytest.raises(Unauthorized):
             await who(client)
         file.write_text(api_server.tokens["jane"])
@@ -104,7 +104,7 @@ async def test_an_exec_plugin_is_asked_again_when_its_token_expires(
     api_server: ApiServer, tmp_path: Path
 ) -> None:
     given = plugin(tmp_path, [api_server.tokens["jane"], api_server.tokens["bob"]], timedelta(seconds=-5))
-    async with Client(replace(nobody(api_server), exec=given)) as client:
+    async with Client(replace(anonymous(api_server), exec=given)) as client:
         assert (await who(client))[0] == "jane"
         assert (await who(client))[0] == "bob"
 
@@ -113,7 +113,7 @@ async def test_an_exec_plugin_is_asked_again_when_its_token_is_refused(
     api_server: ApiServer, tmp_path: Path
 ) -> None:
     given = plugin(tmp_path, ["withdrawn", api_server.tokens["jane"]], timedelta(hours=1))
-    async with Client(replace(nobody(api_server), exec=given)) as client:
+    async with Client(replace(anonymous(api_server), exec=given)) as client:
         assert (await who(client))[0] == "jane"
         assert (await who(client))[0] == "jane"
 
@@ -128,7 +128,7 @@ async def test_an_exec_plugin_may_give_a_certificate(api_server: ApiServer, tmp_
     (tmp_path / "answer").write_text(json.dumps(answer))
     code = f"print(open({str(tmp_path / 'answer')!r}).read())"
     given = ExecPlugin(command=sys.executable, args=("-c", code), interactive_mode="Never")
-    async with Client(replace(nobody(api_server), exec=given)) as client:
+    async with Client(replace(anonymous(api_server), exec=given)) as client:
         assert "system:masters" in (await who(client))[1]
 
 
@@ -137,7 +137,7 @@ async def test_a_service_account_is_who_its_token_says(
 ) -> None:
     await client.create(core_v1.ServiceAccount(Meta("bot", namespace=namespace)))
     made = await client.token_request("bot", namespace)
-    async with Client(replace(nobody(api_server), token=made.token)) as bot:
+    async with Client(replace(anonymous(api_server), token=made.token)) as bot:
         name, groups = await who(bot)
         with pytest.raises(Forbidden) as caught:
             await bot.list(core_v1.Pod, namespace=namespace)
@@ -171,14 +171,14 @@ async def test_a_pod_is_its_service_account(
 async def test_a_server_may_be_known_by_another_name_than_its_address(api_server: ApiServer) -> None:
     async with Client(replace(api_server.config, tls_server_name="localhost")) as client:
         assert "system:masters" in (await who(client))[1]
-    async with Client(replace(api_server.config, tls_server_name="somebody.example.com")) as client:
+    async with Client(replace(api_server.config, tls_server_name="other.example.com")) as client:
         with pytest.raises(ConnectionFailed, match="certificate"):
             await who(client)
 
 
 async def test_we_can_act_as_another(api_server: ApiServer) -> None:
-    whom = Impersonation("joe", groups=("team-a", "team-b"), extra={"example.com/reason": ("test",)})
-    async with Client(replace(api_server.config, impersonate=whom)) as client:
+    identity = Impersonation("joe", groups=("team-a", "team-b"), extra={"example.com/reason": ("test",)})
+    async with Client(replace(api_server.config, impersonate=identity)) as client:
         name, groups = await who(client)
         with pytest.raises(Forbidden, match='verbs: \\["get"\\]} in a ClusterRole'):
             await client.get(core_v1.Node, "n1")
@@ -187,16 +187,16 @@ async def test_we_can_act_as_another(api_server: ApiServer) -> None:
 
 
 async def test_acting_as_another_must_be_allowed(api_server: ApiServer) -> None:
-    config = replace(nobody(api_server), token=api_server.tokens["bob"], impersonate=Impersonation("joe"))
+    config = replace(anonymous(api_server), token=api_server.tokens["bob"], impersonate=Impersonation("joe"))
     async with Client(config) as client:
         with pytest.raises(Forbidden) as caught:
             await who(client)
     assert caught.value.rule is not None
-    assert caught.value.rule.verb.startswith("impersonate")  # since 1.36 it tells on what
+    assert caught.value.rule.verb.startswith("impersonate")  # since 1.36 the verb includes the mode
 
 
-async def test_a_token_that_nobody_knows_is_unauthorized(api_server: ApiServer) -> None:
-    async with Client(replace(nobody(api_server), token="canary-unknown")) as client:
+async def test_an_unknown_token_is_unauthorized(api_server: ApiServer) -> None:
+    async with Client(replace(anonymous(api_server), token="canary-unknown")) as client:
         with pytest.raises(Unauthorized) as caught:
             await who(client)
     assert "canary" not in str(caught.value)
@@ -204,5 +204,5 @@ async def test_a_token_that_nobody_knows_is_unauthorized(api_server: ApiServer) 
 
 async def test_many_requests_at_once_share_one_renewal(api_server: ApiServer, tmp_path: Path) -> None:
     given = plugin(tmp_path, [api_server.tokens["jane"]], timedelta(hours=1))
-    async with Client(replace(nobody(api_server), exec=given)) as client:
+    async with Client(replace(anonymous(api_server), exec=given)) as client:
         assert {name for name, _ in await asyncio.gather(*(who(client) for _ in range(20)))} == {"jane"}

@@ -1,4 +1,4 @@
-"""Until when a certificate is valid, judged by a cryptographic library."""
+"""The expiration of a certificate, compared with a cryptographic library."""
 
 import ssl
 from contextlib import suppress
@@ -17,7 +17,7 @@ from kubewright.client.certificates import valid_until
 KEY = ec.generate_private_key(ec.SECP256R1())
 
 
-def certificate(until: datetime, name: str = "somebody") -> bytes:
+def certificate(until: datetime, name: str = "other") -> bytes:
     who = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     made = (
         x509.CertificateBuilder()

@@ -51,7 +51,7 @@ def test_the_message_names_verb_object_and_cause() -> None:
     assert not error.kind_missing
 
 
-def test_a_missing_kind_is_told_from_a_missing_object() -> None:
+def test_distinguishes_a_missing_kind_from_a_missing_object() -> None:
     error = error_from_status(
         Status(code=404, message="404 page not found"), verb="list", object="foos.example.com"
     )
@@ -99,7 +99,7 @@ def test_forbidden_by_admission_names_no_rule() -> None:
     assert str(error) == message
 
 
-def test_apply_conflicts_are_told_field_by_field() -> None:
+def test_apply_conflicts_list_each_field() -> None:
     causes = [
         StatusCause(reason="FieldManagerConflict", message='conflict with "m1"', field=".data.a"),
         StatusCause(reason="FieldManagerConflict", message='conflict with "up d" using v1', field=".data.b"),

@@ -64,7 +64,7 @@ async def test_an_expired_credential_is_asked_for_again() -> None:
     assert subject.current() is None
 
 
-async def test_a_plugin_is_told_about_us() -> None:
+async def test_a_plugin_gets_the_exec_info() -> None:
     code = (
         "import json, os; info = json.loads(os.environ['KUBERNETES_EXEC_INFO']); print(json.dumps({**info, 'status': "
         "{'token': '.'.join([info['spec']['cluster']['server'], info['spec']['cluster']['config']['audience'], "
@@ -77,7 +77,7 @@ async def test_a_plugin_is_told_about_us() -> None:
     assert credential.authorization == "Bearer https://x.aud.False.yes"
 
 
-async def test_a_plugin_that_was_not_asked_to_is_told_nothing_of_the_cluster() -> None:
+async def test_a_plugin_gets_no_cluster_info_unless_configured() -> None:
     code = (
         "import json, os; info = json.loads(os.environ['KUBERNETES_EXEC_INFO']); "
         "print(json.dumps({**info, 'status': {'token': ','.join(info['spec'])}}))"
@@ -121,13 +121,13 @@ async def test_a_plugin_that_prints_without_end_is_stopped() -> None:
     assert "canary" not in str(caught.value)
 
 
-async def test_the_hint_tells_where_to_get_a_missing_plugin() -> None:
+async def test_the_install_hint_of_a_missing_plugin_is_shown() -> None:
     given = ExecPlugin(command="/does/not/exist", interactive_mode="Never", install_hint="brew install it")
     with pytest.raises(CredentialError, match="brew install it"):
         await source(given).obtain(refused=False)
 
 
-async def test_a_plugin_is_stopped_when_nobody_waits_any_more() -> None:
+async def test_a_plugin_is_stopped_when_its_caller_is_cancelled() -> None:
     task = asyncio.ensure_future(source(plugin("import time; time.sleep(1000)")).obtain(refused=False))
     await asyncio.sleep(0)
     task.cancel()

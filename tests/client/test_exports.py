@@ -1,4 +1,4 @@
-"""The face of the package: what it names, and what it costs."""
+"""The package's public names, and what importing them loads."""
 
 import inspect
 import subprocess
@@ -13,10 +13,10 @@ from kubewright.api.builtin import apps_v1, core_v1, meta_v1
 from kubewright.client import (
     ApiResource,
     Client,
+    ListOptions,
     ObjectList,
     ScaleReplicas,
     ScaleState,
-    Selection,
     ServerVersion,
     ServiceAccountToken,
     WriteOptions,
@@ -39,9 +39,9 @@ def test_declaring_an_operator_loads_no_client() -> None:
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_what_every_verb_can_be_told_can_be_kept_and_passed_on(client: Client, namespace: str) -> None:
+async def test_options_of_a_verb_can_be_passed_on_as_a_dictionary(client: Client, namespace: str) -> None:
     trying: WriteOptions = {"dry_run": True, "field_manager": "me", "field_validation": "Strict"}
-    here: Selection = {"namespace": namespace, "fields": "metadata.name=a"}
+    here: ListOptions = {"namespace": namespace, "fields": "metadata.name=a"}
     made = await client.create(core_v1.ConfigMap(Meta("a", namespace=namespace), data={"x": "1"}), **trying)
     assert [entry.manager for entry in made.metadata.managed_fields] == ["me"]
     assert await client.list(core_v1.ConfigMap, **here) == []
@@ -67,6 +67,6 @@ async def test_what_the_verbs_give_is_public(client: Client, namespace: str) -> 
     assert isinstance(await client.token_request("bot", namespace), ServiceAccountToken)
 
 
-def test_servers_are_told_which_version_asks() -> None:
+def test_the_user_agent_has_the_version() -> None:
     major, minor, *_ = version("kubewright").split(".")
     assert inspect.signature(Client).parameters["user_agent"].default == f"kubewright/{major}.{minor}"

@@ -191,7 +191,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("a missing certificate", document(user={"client-certificate": "x"}), "client-certificate .* does not exist"),
     ("a missing authority", document(cluster={"certificate-authority": "x"}), "cannot be read: No such file"),
     ("a certificate without key", document(user={"client-certificate-data": "YQ=="}), "only one of client certificate"),
-    ("trust in nobody and somebody", document(cluster={"insecure-skip-tls-verify": True, "certificate-authority-data": "YQ=="}), "keep one"),
+    ("insecure and with an authority", document(cluster={"insecure-skip-tls-verify": True, "certificate-authority-data": "YQ=="}), "keep one"),
     ("a proxy of another kind", document(cluster={"proxy-url": f"socks4://u:{CANARY}@p:1"}), "must be an http://, https:// or socks5:// URL"),
     ("groups without a user", document(user={"as-groups": ["a"]}), "without as"),
     ("a removed provider", document(user={"auth-provider": {"name": "gcp"}}), "use its exec plugin"),
@@ -292,7 +292,7 @@ def test_a_pod_that_is_a_process_has_its_account_under_its_mounts(
     assert in_cluster_config().token_file == str(account / "token")
 
 
-def test_a_pod_without_a_token_is_told_why(pod: Path) -> None:
+def test_explains_why_a_pod_has_no_token(pod: Path) -> None:
     (pod / "token").unlink()
     with pytest.raises(ConfigError, match="automountServiceAccountToken"):
         in_cluster_config(pod)

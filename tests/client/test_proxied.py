@@ -1,4 +1,4 @@
-"""A proxy on the way: what it is told, and what is said of one that refuses or is gone."""
+"""Requests through a proxy, and the errors of a proxy that refuses or is gone."""
 
 import asyncio
 from pathlib import Path

@@ -31,7 +31,7 @@ async def test_a_list_follows_its_pages(client: Client, namespace: str) -> None:
     assert len({page.resource_version for page in pages}) == 1
     one = await client.list(core_v1.ConfigMap, namespace=namespace, fields="metadata.name=m3")
     assert [item.metadata.name for item in one] == ["m3"]
-    assert len(await client.list(core_v1.ConfigMap, labels="app in (nobody)")) == 0
+    assert len(await client.list(core_v1.ConfigMap, labels="app in (missing)")) == 0
 
 
 async def test_a_list_may_be_of_metadata_alone(client: Client, namespace: str) -> None:

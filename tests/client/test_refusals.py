@@ -38,7 +38,7 @@ async def test_an_unknown_field_is_warned_of_or_refused(
     assert 'unknown field "spec.bogus"' in caplog.text
 
 
-async def test_an_invalid_object_tells_its_fields(client: Client, namespace: str) -> None:
+async def test_an_invalid_object_error_lists_its_fields(client: Client, namespace: str) -> None:
     with pytest.raises(Invalid) as caught:
         await client.create(core_v1.ConfigMap(Meta("Not A Name", namespace=namespace)))
     assert [cause.field for cause in caught.value.status.details.causes] == ["metadata.name"]

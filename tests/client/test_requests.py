@@ -17,11 +17,11 @@ NODE = kind_of(core_v1.Node)
 FOO = Kind(group="example.com", version="v1", kind="Foo", plural="foos", status=True)
 
 
-def query(request: requests.Request) -> dict[str, str]:
+def query(request: requests.ApiRequest) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(request.query, keep_blank_values=True).items()}
 
 
-def body(request: requests.Request) -> Any:
+def body(request: requests.ApiRequest) -> Any:
     return msgspec.json.decode(request.body)
 
 
@@ -239,7 +239,7 @@ def test_a_patch_is_repeatable_when_a_late_copy_cannot_harm(document: Any, kind:
     assert requests.patch(POD, "web", "default", document, type=kind, field_manager="me").retry_safe is safe
 
 
-def test_a_form_of_patch_that_nobody_knows_is_refused() -> None:
+def test_an_unknown_patch_type_is_an_error() -> None:
     wrong: Any = "three-way"
     with pytest.raises(InvalidRequest, match="type='three-way': use json, merge, strategic, apply"):
         requests.patch(FOO, "a", "default", {}, type=wrong)
@@ -304,4 +304,6 @@ def test_delete_collection_of_all_namespaces_is_refused() -> None:
 
 
 def test_an_eviction_does_not_wait_for_the_budget() -> None:
-    assert not requests.post_subresource(POD, "web", "default", "eviction", {}, patient=False).patient
+    assert not requests.post_subresource(
+        POD, "web", "default", "eviction", {}, honor_retry_after=False
+    ).honor_retry_after

@@ -3,14 +3,14 @@
 import pytest
 
 from kubewright.api import Kind, Status
-from kubewright.client import ConnectionLost, Request, error_from_status, requests
+from kubewright.client import ApiRequest, ConnectionLost, error_from_status, requests
 from kubewright.client.retries import LOST_ATTEMPTS, retry_delay
 
 PODS = Kind(group="", version="v1", kind="Pod", plural="pods")
 READ = requests.get(PODS, "a", "default")
 WRITE = requests.create({"metadata": {"name": "a", "namespace": "default"}}, PODS)
 LOCKED = requests.delete(PODS, "a", "default", uid="u")
-EVICTION = requests.post_subresource(PODS, "a", "default", "eviction", {}, patient=False)
+EVICTION = requests.post_subresource(PODS, "a", "default", "eviction", {}, honor_retry_after=False)
 
 
 def refused(code: int, retry_after: float | None) -> Exception:
@@ -19,7 +19,7 @@ def refused(code: int, retry_after: float | None) -> Exception:
 
 @pytest.mark.parametrize("request_", [READ, WRITE, LOCKED])
 @pytest.mark.parametrize("code", [429, 503])
-def test_every_verb_waits_as_long_as_the_server_asks(request_: Request, code: int) -> None:
+def test_every_verb_waits_as_long_as_the_server_asks(request_: ApiRequest, code: int) -> None:
     assert retry_delay(request_, refused(code, 4), 0) == 4
 
 
@@ -34,13 +34,15 @@ def test_an_eviction_is_not_repeated() -> None:
 
 @pytest.mark.parametrize(("request_", "again"), [(READ, True), (LOCKED, True), (WRITE, False)])
 @pytest.mark.parametrize("code", [500, 504])
-def test_a_write_whose_fate_is_unknown_is_not_repeated(request_: Request, again: bool, code: int) -> None:
+def test_a_write_with_an_unknown_outcome_is_not_repeated(
+    request_: ApiRequest, again: bool, code: int
+) -> None:
     assert (retry_delay(request_, refused(code, 1), 0) is not None) is again
 
 
 @pytest.mark.parametrize(("request_", "again"), [(READ, True), (LOCKED, True), (WRITE, False)])
 def test_a_lost_connection_is_repeated_where_a_second_copy_cannot_harm(
-    request_: Request, again: bool
+    request_: ApiRequest, again: bool
 ) -> None:
     assert (retry_delay(request_, ConnectionLost("x", sent=True), 0) is not None) is again
 
@@ -54,7 +56,9 @@ def test_lost_connections_are_not_repeated_for_ever() -> None:
 
 
 @pytest.mark.parametrize(("request_", "delay"), [(READ, 10), (WRITE, 3600)])
-def test_a_read_does_not_wait_long_however_long_the_server_asks_for(request_: Request, delay: float) -> None:
+def test_a_read_does_not_wait_long_however_long_the_server_asks_for(
+    request_: ApiRequest, delay: float
+) -> None:
     assert retry_delay(request_, refused(429, 3600), 0) == delay
 
 

@@ -86,7 +86,7 @@ ACTIONS: dict[str, Action] = {
 
 
 HANDLERS: tuple[Handler, ...] = (quoting, refusing, breaking, garbage, wrong_type)
-# A request without data is quoted by nobody, and a dictionary may have any shape.
+# A request without data is not quoted, and a dictionary may have any shape.
 NEVER = {("get", quoting), ("token", quoting), ("create by kind", wrong_type)}
 CASES = [(action, handler) for action in ACTIONS for handler in HANDLERS if (action, handler) not in NEVER]
 

@@ -43,10 +43,12 @@ async def test_a_dictionary_without_its_kind_is_refused(client: Client) -> None:
         await client.create({"metadata": {"name": "x"}})
 
 
-async def test_what_is_not_served_is_told_from_what_is_not_there(client: Client, namespace: str) -> None:
+async def test_distinguishes_a_kind_that_is_not_served_from_a_missing_object(
+    client: Client, namespace: str
+) -> None:
     with pytest.raises(NotFound, match="is its CRD installed") as caught:
         await client.list(
-            Kind(group="nobody.example.com", version="v1", kind="No", plural="nos"), namespace=namespace
+            Kind(group="missing.example.com", version="v1", kind="No", plural="nos"), namespace=namespace
         )
     assert caught.value.kind_missing
     with pytest.raises(NotFound) as caught:
@@ -56,11 +58,11 @@ async def test_what_is_not_served_is_told_from_what_is_not_there(client: Client,
         await client.resolve(GroupVersionKind("apps", "v1", "Nothing"))
 
 
-async def test_an_object_of_a_kind_that_is_not_served_is_told_by_its_kind(client: Client) -> None:
-    stranger = {"apiVersion": "nobody.example.com/v1", "kind": "No", "metadata": {"name": "a"}}
+async def test_the_error_for_a_kind_that_is_not_served_names_the_kind(client: Client) -> None:
+    unknown = {"apiVersion": "missing.example.com/v1", "kind": "No", "metadata": {"name": "a"}}
     with pytest.raises(NotFound) as caught:
-        await client.create(stranger)
-    said = "discover nobody.example.com/v1, Kind=No: the server does not serve it"
+        await client.create(unknown)
+    said = "discover missing.example.com/v1, Kind=No: the server does not serve it"
     assert str(caught.value) == f"{said}; is its CRD installed?"
     with pytest.raises(NotFound, match="discover apps/v1, Kind=Nothing: the server does not serve it"):
         await client.apply({"apiVersion": "apps/v1", "kind": "Nothing", "metadata": {"name": "a"}})
@@ -127,7 +129,7 @@ async def test_a_strategic_patch_of_a_custom_resource_is_not_supported(
         )  # fmt: skip
 
 
-async def test_the_server_tells_its_version(client: Client) -> None:
+async def test_the_server_version_is_read(client: Client) -> None:
     version = await client.server_version()
     assert version.number >= (1, 31)
     assert version.git_version.startswith("v1.")

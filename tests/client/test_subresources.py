@@ -42,7 +42,7 @@ async def test_scale_is_read_and_set(client: Client, namespace: str) -> None:
     assert (await client.get(apps_v1.Deployment, "web", namespace)).spec.replicas == 0
 
 
-async def test_a_kind_that_cannot_be_scaled_is_told_so(client: Client, namespace: str) -> None:
+async def test_a_kind_without_a_scale_subresource_is_an_error(client: Client, namespace: str) -> None:
     await client.create(config_map(namespace))
     with pytest.raises(NotFound, match="the kind has no scale here, or its CRD is not installed"):
         await client.scale(core_v1.ConfigMap, "a", namespace, replicas=2)

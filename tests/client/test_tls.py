@@ -1,4 +1,4 @@
-"""Whom the client trusts, whom it shows, and what it says when a handshake fails."""
+"""The authorities that the client trusts, its own certificate, and errors of the handshake."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -132,7 +132,7 @@ async def test_what_is_no_pem_is_refused_unseen(options: dict[str, bytes], messa
     assert "canary" not in str(caught.value)
 
 
-async def test_a_file_system_without_a_place_for_the_certificate_is_told(
+async def test_an_unwritable_temporary_directory_is_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))

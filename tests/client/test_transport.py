@@ -112,7 +112,7 @@ async def test_a_read_is_repeated_when_the_connection_breaks(serve: Serve) -> No
     assert len(server.received) == 3
 
 
-async def test_a_write_whose_fate_is_unknown_is_sent_once(serve: Serve) -> None:
+async def test_a_write_with_an_unknown_outcome_is_sent_once(serve: Serve) -> None:
     server = await serve(in_turn(aborted, found))
     async with Client(ClusterConfig(server.url)) as client:
         with pytest.raises(ConnectionLost) as caught:
@@ -217,8 +217,8 @@ async def test_without_credentials_a_refusal_says_so(serve: Serve) -> None:
 
 async def test_impersonation_is_in_the_headers(serve: Serve) -> None:
     server = await serve(found)
-    whom = Impersonation("joe", uid="7", groups=("a",), extra={"example.com/scope": ("x",)})
-    async with Client(ClusterConfig(server.url, token="t", impersonate=whom)) as client:
+    identity = Impersonation("joe", uid="7", groups=("a",), extra={"example.com/scope": ("x",)})
+    async with Client(ClusterConfig(server.url, token="t", impersonate=identity)) as client:
         await client.get(MAPS, "a", "default")
     headers = server.received[0].headers
     assert headers["authorization"] == "Bearer t"
@@ -310,8 +310,8 @@ async def test_a_name_and_password_in_the_servers_address_are_shown_to_it_alone(
 
 async def test_a_header_that_would_begin_another_one_is_not_sent(serve: Serve) -> None:
     server = await serve(found)
-    whom = Impersonation("joe\r\nImpersonate-Group: system:masters")
-    async with Client(ClusterConfig(server.url, impersonate=whom)) as client:
+    identity = Impersonation("joe\r\nImpersonate-Group: system:masters")
+    async with Client(ClusterConfig(server.url, impersonate=identity)) as client:
         with pytest.raises(ConfigError, match="header Impersonate-User contains a line break"):
             await client.get(MAPS, "a", "default")
     assert not server.received

@@ -71,7 +71,7 @@ async def test_apply_creates_changes_and_takes_away(client: Client, namespace: s
     assert (await client.apply(config_map(namespace, a="3"), field_manager="me")).data == {"a": "3"}
 
 
-async def test_apply_without_force_tells_the_conflicts_field_by_field(client: Client, namespace: str) -> None:
+async def test_apply_without_force_lists_each_conflicting_field(client: Client, namespace: str) -> None:
     await client.apply(config_map(namespace, a="1", b="1", c="1"), field_manager="first")
     with pytest.raises(Conflict, match="apply with force") as caught:
         await client.apply(config_map(namespace, a="2", b="2", c="1"), field_manager="second", force=False)

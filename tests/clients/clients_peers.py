@@ -34,7 +34,7 @@ def until(holds: Callable[[], object], timeout: float = 60.0) -> None:
 
 
 async def served(cluster: Cluster, kind: Kind) -> None:
-    """Wait until somebody answers for a new kind, which is some time after it is established."""
+    """Wait until a new kind is served, which is some time after it is Established."""
     async with asyncio.timeout(60):
         while True:
             try:

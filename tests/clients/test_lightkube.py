@@ -59,7 +59,7 @@ def test_waits_for_a_deployment_and_watches(cluster: Cluster) -> None:
         break
 
 
-def test_works_with_kinds_it_was_told(cluster: Cluster) -> None:
+def test_works_with_declared_kinds(cluster: Cluster) -> None:
     from lightkube import Client, KubeConfig
     from lightkube.generic_resource import create_namespaced_resource
     from lightkube.models.apiextensions_v1 import CustomResourceDefinitionSpec
@@ -84,7 +84,7 @@ def test_works_with_kinds_it_was_told(cluster: Cluster) -> None:
 
 
 def _served(client: Any, kind: Any) -> bool:
-    """Return True if somebody answers for a new kind, which is some time after it is established."""
+    """Return True if a new kind is served, which is some time after it is Established."""
     from lightkube import ApiError
 
     try:

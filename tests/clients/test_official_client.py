@@ -113,7 +113,7 @@ def test_works_with_kinds_it_discovers(api_client: Any, cluster: Cluster) -> Non
 
 
 def _listed(found: Any, group: str, namespace: str) -> bool:
-    """Return True if a new kind is told of, and answered for: each comes some time after it is established."""
+    """Return True if a new kind is discovered and served; both happen some time after it is Established."""
     from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
 
     try:

@@ -87,14 +87,14 @@ RELIED_ON: dict[str, tuple[str, ...]] = {
         "objects-put-other-name",
         "objects-put-other-namespace",
     ),
-    "failures are told in a Status": (
+    "failures are reported in a Status": (
         "objects-get-missing",
         "objects-create-again",
         "objects-post-to-name",
         "objects-too-large",
         "deletions-delete",
     ),
-    "what is invalid is told field by field": ("objects-create-bad-label", "objects-two-controllers"),
+    "validation errors are listed field by field": ("objects-create-bad-label", "objects-two-controllers"),
     "unknown and repeated fields are warned of or refused": (
         "objects-unknown-field-warns",
         "objects-duplicate-field-warns",
@@ -137,7 +137,7 @@ RELIED_ON: dict[str, tuple[str, ...]] = {
         "watches-after-a-version",
     ),
     "objects enter and leave a selector": ("watches-selected", "watches-by-name"),
-    "a watch that is too old is told so in the stream; one from the future waits": (
+    "a watch that is too old gets an ERROR event; one from the future waits": (
         "history-expired-watch",
         "watches-future",
         "watches-bad-version",
@@ -363,7 +363,7 @@ RELIED_ON: dict[str, tuple[str, ...]] = {
         "admission-node",
         "completions-volume",
     ),
-    "who asks: certificates, tokens, accounts, strangers": (
+    "authentication: certificates, tokens, accounts, anonymous": (
         "access-unknown-token",
         "access-unknown-token-on-health",
         "access-nobody-lists",

@@ -36,7 +36,7 @@ class Step:
     warned: str = ""
     """Ask again, likewise, until a warning has this in it."""
     user: str = ""
-    """Whose token to send; the administrator's certificate when nobody is named."""
+    """The user whose token to send; the administrator's certificate if empty."""
     waits: float = 0
     """For how many seconds the server waits before it answers, or before a watch says more."""
     forgets: bool = False

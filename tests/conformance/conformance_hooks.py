@@ -24,7 +24,7 @@ Reply = tuple[int, str, bytes]
 SLOW_SECONDS = 3.0
 
 _ended = threading.Event()
-"""Nobody waits for slow answers any more."""
+"""Cancel slow responses."""
 
 
 def _review(request: Review, **response: Any) -> Reply:
@@ -260,10 +260,10 @@ class _Server(ThreadingHTTPServer):
         """Clients that go away are part of the scenarios."""
 
 
-def _stranger() -> bytes:
-    """Make the certificate of an authority that vouches for nobody here."""
+def _untrusted_authority() -> bytes:
+    """Return the certificate of an authority that signed no certificate here."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "stranger")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "untrusted")])
     now = datetime.now(UTC)
     builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
     builder = builder.serial_number(1).not_valid_before(now).not_valid_after(now + timedelta(days=1))
@@ -318,7 +318,7 @@ def hook_server() -> Iterator[dict[str, str]]:
             "hook": f"127.0.0.1:{port}",
             "ca": base64.b64encode(authority.pair.certificate).decode(),
             "leaf": base64.b64encode(pair.certificate).decode(),
-            "otherca": base64.b64encode(_stranger()).decode(),
+            "otherca": base64.b64encode(_untrusted_authority()).decode(),
             "nameless": f"localhost:{nameless_port}",
             "namelessca": base64.b64encode(certificate).decode(),
         }

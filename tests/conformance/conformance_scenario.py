@@ -14,7 +14,7 @@ from conformance_exchange import Answer, Step, Target
 from conformance_normal import Normal
 
 FOLDER = Path(__file__).parent
-PATIENCE = 60.0
+STEP_TIMEOUT = 60.0
 
 
 def _nothing() -> AbstractContextManager[dict[str, str]]:
@@ -27,7 +27,7 @@ class Scenario:
 
     name: str
     steps: tuple[Step, ...]
-    surroundings: Callable[[], AbstractContextManager[dict[str, str]]] = _nothing
+    fixture: Callable[[], AbstractContextManager[dict[str, str]]] = _nothing
     """What runs beside the server while the scenario does, and gives values for its steps."""
 
 
@@ -47,7 +47,7 @@ def _load(file: Path) -> Scenario:
     names = [step.name for step in steps]
     repeated = {name for name in names if names.count(name) > 1}
     assert not repeated, f"{file.name}: steps named twice: {repeated}"
-    return Scenario(file.stem, steps, getattr(module, "SURROUNDINGS", _nothing))
+    return Scenario(file.stem, steps, getattr(module, "FIXTURE", _nothing))
 
 
 @cache
@@ -70,7 +70,7 @@ class Run:
 
     def play(self) -> dict[str, Any]:
         """Send all steps; gives the normalised answers of those that are compared."""
-        with self._scenario.surroundings() as values:
+        with self._scenario.fixture() as values:
             self._values.update(values)
             for step in self._scenario.steps:
                 self._perform(step)
@@ -88,7 +88,7 @@ class Run:
     def _ask(self, step: Step) -> Answer:
         if step.forgets:
             self._target.forget()
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + STEP_TIMEOUT
         while True:
             answer = self._target.send(step, self._values, self._perform, self._frames(step))
             warned = step.warned in str(answer.headers.get("warning", ""))
@@ -99,7 +99,7 @@ class Run:
             time.sleep(0.05)
 
     def _frames(self, step: Step) -> int:
-        """Tell how many frames of a stream the real server sent."""
+        """Return how many frames of a stream the real server sent."""
         body = self._expected.get(step.name, {}).get("body")
         return len(body) if isinstance(body, list) else 0
 

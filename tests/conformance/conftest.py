@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def target(server_name: str) -> Iterator[Target]:
     if server_name == "existing":
-        pytest.skip("the scenarios change roles and definitions: not on somebody's cluster")
+        pytest.skip("the scenarios change roles and CRDs: not on an existing cluster")
     with running(server_name) as found:
         yield found
 

@@ -136,15 +136,15 @@ def test_heads_alone_are_given_of_health_and_of_no_object(target: Target) -> Non
         connection.close()
 
 
-def test_a_watch_of_what_nobody_converts_hears_nothing_of_it(target: Target) -> None:
+def test_a_watch_omits_objects_without_a_conversion_webhook(target: Target) -> None:
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     hook = {"clientConfig": {"url": "https://127.0.0.1:1/convert"}, "conversionReviewVersions": ["v1"]}
     definition = {
-        "metadata": {"name": "strangers.behaviour.ex.io"},
+        "metadata": {"name": "unconverted.behaviour.ex.io"},
         "spec": {
             "group": "behaviour.ex.io",
             "scope": "Cluster",
-            "names": {"plural": "strangers", "kind": "Stranger"},
+            "names": {"plural": "unconverted", "kind": "Unconverted"},
             "versions": [
                 {"name": name, "served": True, "storage": name == "v1", "schema": schema}
                 for name in ("v1", "v2")
@@ -153,20 +153,20 @@ def test_a_watch_of_what_nobody_converts_hears_nothing_of_it(target: Target) -> 
         },
     }
     assert send(target, "POST", DEFINITIONS, definition).status == 201
-    first, second = (f"/apis/behaviour.ex.io/{name}/strangers" for name in ("v1", "v2"))
+    first, second = (f"/apis/behaviour.ex.io/{name}/unconverted" for name in ("v1", "v2"))
     for path in (first, second):
         wait_until(lambda path=path: send(target, "GET", path).status == 200)
-    stranger = {"apiVersion": "behaviour.ex.io/v1", "kind": "Stranger", "metadata": {"name": "joe"}}
+    unconverted = {"apiVersion": "behaviour.ex.io/v1", "kind": "Unconverted", "metadata": {"name": "joe"}}
     try:
         with watching(target, f"{second}?watch=1&timeoutSeconds=300") as response:
-            assert send(target, "POST", first, stranger).status == 201
-            # What is heard then comes before the end that a changed definition makes.
+            assert send(target, "POST", first, unconverted).status == 201
+            # These events arrive before the watch ends because of the changed CRD.
             change = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
-            path = f"{DEFINITIONS}/strangers.behaviour.ex.io"
+            path = f"{DEFINITIONS}/unconverted.behaviour.ex.io"
             assert send(target, "PATCH", path, change, MERGE).status == 200
             assert response.read() == b""
     finally:
-        send(target, "DELETE", f"{DEFINITIONS}/strangers.behaviour.ex.io")
+        send(target, "DELETE", f"{DEFINITIONS}/unconverted.behaviour.ex.io")
 
 
 def wait_until(holds: Callable[[], bool]) -> None:

@@ -148,7 +148,7 @@ def test_a_result_needs_a_positive_delay() -> None:
         Result(after=timedelta(0))
 
 
-def test_sources_and_watches_are_told_apart() -> None:
+def test_sources_and_watches_are_distinguished() -> None:
     async def ticks() -> Any:
         yield 1
 

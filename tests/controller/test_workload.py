@@ -24,6 +24,6 @@ import kubewright as kw
         ),
     ],
 )
-def test_a_mistake_is_told_where_it_is_declared(declare: Callable[[], object], message: str) -> None:
+def test_an_error_is_raised_where_it_is_declared(declare: Callable[[], object], message: str) -> None:
     with pytest.raises(kw.errors.DeclarationError, match=message):
         declare()

@@ -264,7 +264,7 @@ async def test_matching_orphans_are_adopted_and_pods_that_no_longer_match_are_re
 
 async def test_rejected_pods_are_reported_in_the_status(cluster: Cluster) -> None:
     desired = deployment("web", 1)
-    desired.spec.template.spec.service_account_name = "nobody"
+    desired.spec.template.spec.service_account_name = "missing"
     await cluster.create(desired)
     failing = await cluster.eventually(
         apps_v1.Deployment,
@@ -280,7 +280,7 @@ async def test_rejected_pods_are_reported_in_the_status(cluster: Cluster) -> Non
     )
     assert (progress.status, progress.reason) == ("True", "NewReplicaSetCreated")
     assert progress.message == f'Created new replica set "{made.metadata.name}"'
-    assert 'serviceaccount "nobody" not found' in reported.message
+    assert 'serviceaccount "missing" not found' in reported.message
     await wait_for_events(cluster, ("ReplicaSet", "FailedCreate", "Error creating: pods "))
 
 
@@ -289,7 +289,7 @@ async def test_missing_pods_of_a_rollout_count_as_unavailable(cluster: Cluster) 
     await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
 
     def refused(found: apps_v1.Deployment) -> None:
-        found.spec.template.spec.service_account_name = "nobody"
+        found.spec.template.spec.service_account_name = "missing"
 
     await cluster.client.update(made, refused)
     found = await cluster.eventually(

@@ -32,7 +32,7 @@ _GONE = ""
 
 
 @dataclass
-class Ledger:
+class WriteJournal:
     """What the server has acknowledged, and what it may or may not have done when it died."""
 
     acknowledged: dict[str, str] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Ledger:
         self.acknowledged[name] = self.pending.pop(name, value)
 
     def compare(self, found: dict[str, str], revision: str) -> None:
-        """Hold the ledger against what a restarted server has."""
+        """Compare the journal with the state of a restarted server."""
         self.before = max(self.revisions, default=0)
         if int(revision) < self.before:
             self.faults.append(f"the server is at {revision}, but {self.before} was acknowledged")
@@ -65,9 +65,9 @@ class Ledger:
         self.pending.clear()
 
 
-async def crash(data: Path, rounds: int, seed: int) -> Ledger:
-    """Start, write, kill, `rounds` times over one file; the ledger says what went wrong."""
-    chance, ledger = random.Random(seed), Ledger()
+async def crash(data: Path, rounds: int, seed: int) -> WriteJournal:
+    """Start, write, kill, `rounds` times over one file; the journal has the faults."""
+    chance, journal = random.Random(seed), WriteJournal()
     for _ in range(rounds):
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-c", _PROGRAM, data), stdout=asyncio.subprocess.PIPE
@@ -78,17 +78,17 @@ async def crash(data: Path, rounds: int, seed: int) -> Ledger:
             async with Client(config) as client:
                 found = await client.list(core_v1.ConfigMap, namespace=_NAMESPACE)
                 values = {item.metadata.name: item.data.get("value", _GONE) for item in found}
-                ledger.compare(values, found.resource_version)
-                await _write_until_killed(client, process, ledger, chance)
+                journal.compare(values, found.resource_version)
+                await _write_until_killed(client, process, journal, chance)
         finally:
             if process.returncode is None:
                 process.kill()
             await process.wait()
-    return ledger
+    return journal
 
 
 async def _write_until_killed(
-    client: Client, process: asyncio.subprocess.Process, ledger: Ledger, chance: random.Random
+    client: Client, process: asyncio.subprocess.Process, journal: WriteJournal, chance: random.Random
 ) -> None:
     left = chance.randint(1, 150)
     dead = False
@@ -99,7 +99,7 @@ async def _write_until_killed(
             name = f"writer-{number}-{chance.randrange(6)}"
             value = "" if chance.random() < 0.2 else f"{chance.getrandbits(64):x}"
             try:
-                await _write(client, ledger, name, value)
+                await _write(client, journal, name, value)
             except ConnectionFailed:
                 return
             left -= 1
@@ -113,16 +113,16 @@ async def _write_until_killed(
             group.create_task(writer(number))
 
 
-async def _write(client: Client, ledger: Ledger, name: str, value: str) -> None:
-    there = ledger.acknowledged.get(name, _GONE)
-    ledger.pending[name] = value
+async def _write(client: Client, journal: WriteJournal, name: str, value: str) -> None:
+    there = journal.acknowledged.get(name, _GONE)
+    journal.pending[name] = value
     if value == _GONE:
         if not there:
-            del ledger.pending[name]
+            del journal.pending[name]
             return
         await client.delete(core_v1.ConfigMap, name, _NAMESPACE)
-        ledger.acknowledged[name] = ledger.pending.pop(name)
+        journal.acknowledged[name] = journal.pending.pop(name)
         return
     wanted = core_v1.ConfigMap(Meta(name, namespace=_NAMESPACE), data={"value": value})
     stored = await (client.replace(wanted) if there else client.create(wanted))
-    ledger.acknowledge(name, value, stored.metadata.resource_version)
+    journal.acknowledge(name, value, stored.metadata.resource_version)

@@ -30,7 +30,7 @@ async def moment(http: Http) -> datetime:
 
 
 def since(start: datetime, text: str) -> float:
-    """Tell the seconds from a moment to a time that the server wrote."""
+    """Return the seconds from a moment to a time that the server wrote."""
     return (datetime.fromisoformat(text) - start).total_seconds()
 
 

@@ -8,6 +8,6 @@ from devserver_crash import crash
 
 @pytest.mark.seeds(20260101)
 async def test_keeps_what_it_acknowledged_and_gives_no_revision_twice(tmp_path: Path, seed: int) -> None:
-    ledger = await crash(tmp_path / "cluster.db", rounds=4, seed=seed)
-    assert ledger.faults == []
-    assert ledger.revisions
+    journal = await crash(tmp_path / "cluster.db", rounds=4, seed=seed)
+    assert journal.faults == []
+    assert journal.revisions

@@ -53,7 +53,7 @@ class Door:
 
 
 class Reader:
-    """A client that keeps what a watch tells it, and takes its time over some of it."""
+    """A client that stores the events of a watch, and reads some of them slowly."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -95,7 +95,7 @@ class Reader:
 
 
 async def follow(door: Door, reader: Reader, selector: str, chance: random.Random) -> None:
-    """List, watch, resume, and list again when told to, as clients do."""
+    """List, watch, resume, and list again after 410 Gone, as clients do."""
     while True:
         reader.start(await door.ask("GET", f"{PODS}?{selector}"))
         while not reader.expired:
@@ -120,7 +120,7 @@ async def wait_for_deletion(door: Door, name: str, uid: str, chance: random.Rand
         )
         if uid in reader.deleted:
             return
-        assert reader.expired, "the deletion was not told"
+        assert reader.expired, "the deletion was not reported"
 
 
 def pod(name: str, chance: random.Random) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def test_every_reader_comes_to_know_what_there_is(seed: int) -> None:
                 async with asyncio.timeout(SETTLED), asyncio.TaskGroup() as deletions:
                     for _ in range(STEPS):
                         await _disturb(server, door, deletions, chance)
-                # Longer than the longest nap, so that whoever would ever hear of it has.
+                # Longer than the longest pause, so that every client that would get the event has it.
                 await asyncio.sleep(300)
                 for reader, selector in readers:
                     listed = await door.ask("GET", f"{PODS}?{selector}")

@@ -21,7 +21,7 @@ async def test_servers_run_side_by_side() -> None:
             assert (await two.request("GET", f"{P}/only-here")).status == 404
 
 
-async def test_a_taken_port_is_told_as_it_is() -> None:
+async def test_a_port_in_use_is_reported() -> None:
     async with Server() as server:
         with pytest.raises(OSError, match="Address already in use"):
             async with Server(port=server.port):
@@ -99,7 +99,7 @@ class TestData:
             changed = (await http.request("PATCH", f"{P}/kept", {"data": {"a": "1"}}, MERGE)).json()
             assert int(changed["metadata"]["resourceVersion"]) > revision
 
-    async def test_a_watch_resumes_after_a_restart_or_is_told_to_list_again(self, tmp_path: Path) -> None:
+    async def test_a_watch_resumes_after_a_restart_or_expires(self, tmp_path: Path) -> None:
         file = tmp_path / "cluster.db"
         async with Server(data=file) as server, Http(server) as http:
             created = await http.create(P, {"metadata": {"name": "a"}})

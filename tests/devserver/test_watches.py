@@ -32,7 +32,7 @@ def crd(**properties: Any) -> dict[str, Any]:
     }
 
 
-async def test_an_expired_watch_is_told_so_in_the_stream(server: Server, http: Http) -> None:
+async def test_an_expired_watch_gets_an_error_event(server: Server, http: Http) -> None:
     first = await http.create(P, {"metadata": {"name": "a"}})
     await http.request("PATCH", f"{P}/a", {"data": {"a": "1"}}, MERGE)
     server.compact()
@@ -96,7 +96,7 @@ async def test_bookmarks_come_each_minute_and_before_the_end() -> None:
 
 
 @virtual_time
-async def test_what_changes_while_a_bookmark_waits_for_its_reader_is_told_after_it() -> None:
+async def test_changes_while_a_bookmark_is_unread_are_sent_after_it() -> None:
     async with Server() as server, Http(server) as http:
         write = ServerConnection.write
 

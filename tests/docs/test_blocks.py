@@ -159,11 +159,11 @@ class Page:
         for part in parts[1:]:
             typed, _, shown = part.partition("\n")
             output = self._type(shlex.split(typed, comments=True), f"{self._path}:{block.line}: {typed}")
-            told = iter(map(_plain, output.splitlines()))
+            printed = iter(map(_plain, output.splitlines()))
             for line in filter(None, map(_plain, shown.splitlines())):
                 # Searching the rest of what is left keeps the order.
-                assert any(line in other for other in told), (
-                    f"{self._path}:{block.line}: {typed} did not tell {line!r}, or not there:\n{output}"
+                assert any(line in other for other in printed), (
+                    f"{self._path}:{block.line}: {typed} did not print {line!r}, or not there:\n{output}"
                 )
 
     def _type(self, command: list[str], where: str) -> str:

@@ -47,7 +47,7 @@ def test_every_example_has_one() -> None:
     assert examples == {file.parent.name for file in ROOT.glob("examples/*/Dockerfile")}
 
 
-def test_runs_as_nobody_with_what_is_locked(image: Image) -> None:
+def test_runs_as_an_unprivileged_user_with_the_locked_packages(image: Image) -> None:
     assert image.all("USER") == ["65532:65532"]
     installs = [command for command in image.all("RUN") if " install " in command]
     assert installs
@@ -89,5 +89,5 @@ def test_what_is_copied_starts(image: Image, tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    # That the consumer asks for its environment tells that it runs.
+    # The consumer reports its missing environment variables, so it runs.
     assert done.returncode == 0 or "missing in the environment" in done.stderr, done.stderr

@@ -1,4 +1,4 @@
-"""Programs that judge what is rendered; a test is left out where one of them is not built."""
+"""Programs that validate the rendered manifests; tests are skipped if theirs is not built."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What whoever installs an operator is granted: every object by name, every right that is handed on, no more."""
+"""The installer's roles: every object by name, and every permission that is granted on, no more."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def test_every_object_is_granted_by_name_where_it_lies() -> None:
         ), document
 
 
-def test_what_is_handed_on_is_held_and_nobody_may_escalate() -> None:
+def test_the_installer_has_the_granted_permissions_and_no_escalate() -> None:
     found = roles()
     for document in manifests(OPERATOR):
         if document["kind"] in ROLES:

@@ -130,8 +130,8 @@ def remarks(operator_verify: Path, folder: Path) -> list[str]:
     command = [operator_verify, "manifests", "--object_validate", "--operatorhub_validate", folder]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0
-    told = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-    return [line for line in told if not any(known in line for known in KNOWN)]
+    printed = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    return [line for line in printed if not any(known in line for known in KNOWN)]
 
 
 KNOWN = (
@@ -171,7 +171,7 @@ def test_operator_frameworks_validator_finds_no_fault_with_a_sample(
     assert remarks(operator_verify, written(bundle(operator, package, settings), tmp_path)) == []
 
 
-def test_the_checks_of_the_scorecard_say_what_to_mend() -> None:
+def test_the_checks_of_the_scorecard_suggest_fixes() -> None:
     document = csv()
     annotations = yaml.safe_load(bundle(OPERATOR, PACKAGE)["bundle/metadata/annotations.yaml"])["annotations"]
     assert [check.name for check in checks(document, crds(OPERATOR), annotations) if not check.passed] == []

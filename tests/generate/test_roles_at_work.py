@@ -44,7 +44,7 @@ async def leaflets(leaflet: Leaflet, ctx: kw.Context) -> None:
 
 @kw.controller(Board)
 async def boards(board: Board, ctx: kw.Context) -> None:
-    """Tell that it was seen."""
+    """Record that it was seen."""
     ctx.event("Seen", "seen")
     await ctx.patch_status(board, Status(seen=board.spec.text))
 

@@ -156,11 +156,11 @@ def test_roles_are_get_and_patch_on_exactly_these_objects(namespaces: list[str])
 
 def test_a_condition_that_is_no_expression_is_refused_with_the_servers_words() -> None:
     @kw.admission.validating_webhook(Box, match_conditions={"wrong": "foo.bar"})
-    def judged(box: Box) -> None:
+    def validated(box: Box) -> None:
         """Find nothing."""
 
     with pytest.raises(kw.errors.DeclarationError, match="undeclared reference to 'foo'"):
-        webhooks(kw.Operator(boxes, webhooks=[judged]), NAMES)
+        webhooks(kw.Operator(boxes, webhooks=[validated]), NAMES)
 
     @kw.admission.validating_webhook(Box, match_conditions={"wrong": "1 + 1"})
     def counted(box: Box) -> None:

@@ -27,7 +27,7 @@ Message = tuple[object, ...]
 
 
 class Reading(NamedTuple):
-    """What a reader made of bytes: whole messages, then an error, or the wish for more."""
+    """What a reader made of bytes: whole messages, then an error, or that more bytes are needed."""
 
     messages: tuple[Message, ...]
     error: bool
@@ -393,7 +393,7 @@ STRICTER = {
 LAXER = {
     "several spaces in a request line: RFC 9112, section 3, lets servers split it at white space": rb"[A-Z] {2,}\S| {2,}HTTP/1",
     "the preface of HTTP/2, which is waited for until its time is over": rb"(?m)^PRI ",
-    "line breaks before a message: RFC 9112, section 2.2, tells servers to ignore them": rb"\A[\r\n]|\r\n\r\n[\r\n]|[\r\n]{2}[A-Z]+ ",
+    "line breaks before a message: servers ignore them (RFC 9112, section 2.2)": rb"\A[\r\n]|\r\n\r\n[\r\n]|[\r\n]{2}[A-Z]+ ",
 }
 
 

@@ -105,7 +105,7 @@ async def connected(
         await wire.close()
 
 
-def trusting_anybody() -> ssl.SSLContext:
+def without_verification() -> ssl.SSLContext:
     """Make TLS settings for servers that sign their own certificates."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

@@ -56,8 +56,8 @@ async def test_reports_a_port_without_a_listener(cluster: Cluster, kubectl_path:
 async def test_a_port_of_another_program_is_not_the_pods(cluster: Cluster, kubectl_path: Path) -> None:
     await cluster.create(shell("lone", "exec sleep 1000"))
     await cluster.eventually(core_v1.Pod, "lone", is_running)
-    with socket.create_server(("0.0.0.0", 0)) as stranger:
-        number = stranger.getsockname()[1]
+    with socket.create_server(("0.0.0.0", 0)) as other:
+        number = other.getsockname()[1]
         async with forwarding(cluster, kubectl_path, "lone", number) as (port, kubectl):
             assert await asked(port, b"hello") == b""
             assert kubectl.stdout is not None

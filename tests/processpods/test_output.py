@@ -86,15 +86,15 @@ async def test_only_the_newest_output_is_kept() -> None:
 
 async def test_a_slow_listener_misses_the_oldest_output() -> None:
     output = Output(kept=1000)
-    async with contextlib.aclosing(output.listen()) as heard:
-        first = asyncio.ensure_future(anext(heard))
+    async with contextlib.aclosing(output.listen()) as received:
+        first = asyncio.ensure_future(anext(received))
         await asyncio.sleep(0)
         await output.feed("stdout", b"first")
         assert await first == ("stdout", b"first")
         for number in range(100):
             await output.feed("stdout", b"%100d" % number)
         output.end()
-        rest = [int(data) async for _, data in heard]
+        rest = [int(data) async for _, data in received]
     assert rest == list(range(90, 100))
 
 

@@ -245,7 +245,7 @@ async def test_a_process_that_left_its_group_ends_with_the_container(
     cluster: Cluster, kubectl: Kubectl
 ) -> None:
     # The container tries to override its own mark.
-    called = [core_v1.EnvVar(name="KUBEWRIGHT_CONTAINER", value="nobody")]
+    called = [core_v1.EnvVar(name="KUBEWRIGHT_CONTAINER", value="other")]
     script = "setsid sh -c 'echo $$$$; exec sleep 1002' & exec sleep 1000"
     await cluster.create(shell("leaver", script, env=called))
     number = int(await printed(cluster, "leaver", "\n"))
@@ -320,12 +320,12 @@ async def _read_terminal(process: asyncio.subprocess.Process, controller: int) -
 
 async def test_attach_connects_to_the_container(cluster: Cluster, kubectl_path: Path) -> None:
     await cluster.create(
-        shell("listener", "read line; echo heard $line; exit 0", stdin=True, stdin_once=True)
+        shell("listener", "read line; echo received $line; exit 0", stdin=True, stdin_once=True)
     )
     await cluster.eventually(core_v1.Pod, "listener", is_running)
     code, text = await run(cluster, kubectl_path, "attach", "-i", "listener", given="this\n")
     assert code == 0
-    assert "heard this" in text
+    assert "received this" in text
 
 
 async def test_probes_are_really_run(cluster: Cluster, kubectl: Kubectl, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_a_further_one_keeps_what_is_there() -> None:
             return kw.Operator(boxes, zoos, name="mine", env=[kw.packaging.Env("A", "1, 2, 3, 4, 5")])  # ours
         ''')
     source = add_import(source, "shop.cart", "Cart", "carts", "LIMIT")
-    source = with_operator(source, controllers=["carts"], webhooks=["judged_by_all"], kinds=["Cart"])
+    source = with_operator(source, controllers=["carts"], webhooks=["validated_by_all"], kinds=["Cart"])
     assert source == textwrap.dedent('''\
         """Mine."""
 
@@ -62,7 +62,7 @@ def test_a_further_one_keeps_what_is_there() -> None:
                 carts,
                 name="mine",
                 env=[kw.packaging.Env("A", "1, 2, 3, 4, 5")],
-                webhooks=[judged_by_all],
+                webhooks=[validated_by_all],
                 kinds=[Cart],
             )  # ours
         ''')
@@ -84,7 +84,7 @@ def test_names_join_an_import_that_is_there() -> None:
 )
 def test_what_is_not_sure_is_left_to_the_author(source: str) -> None:
     with pytest.raises(Unclear):
-        with_operator(source, webhooks=["judged"])
+        with_operator(source, webhooks=["validated"])
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ class Everything(
     ],
     scale=Scale(spec=".spec.most", status=".status.replicas", selector=".status.selector"),
     selectable_fields=[".spec.text"],
-    rules=[Rule("self.metadata.name != 'nobody'")],
+    rules=[Rule("self.metadata.name != 'missing'")],
 ):
     """A kind that has everything."""
 

@@ -13,20 +13,20 @@ from kubewright.schema.cel import (
     DYN,
     INT,
     STRING,
+    AuthorizationCheck,
+    AuthorizationDecision,
     Authorizer,
+    CelEnvironment,
     CompileError,
     CostExceeded,
-    Decision,
-    Environment,
     EvaluationError,
-    Question,
     authorization_library,
     escape,
     list_of,
     map_of,
 )  # fmt: skip
 
-POLICY = Environment(
+POLICY = CelEnvironment(
     {"object": DYN, "oldObject": DYN, "request": DYN, "params": DYN, "variables": map_of(STRING, DYN)}
 )
 REQUEST: dict[str, Any] = {
@@ -58,7 +58,7 @@ def test_evaluates_expressions_of_policies(text: str, expected: object) -> None:
 
 def test_evaluation_does_not_change_the_variables() -> None:
     variables = {"x": [1, 2], "y": 5}
-    program = Environment({"x": list_of(INT), "y": INT}).compile("x.all(y, y > 0) && y == 5")
+    program = CelEnvironment({"x": list_of(INT), "y": INT}).compile("x.all(y, y > 0) && y == 5")
     assert program.evaluate(variables) is True
     assert variables == {"x": [1, 2], "y": 5}
 
@@ -79,33 +79,33 @@ def test_evaluation_errors_have_the_messages_of_the_server(text: str, message: s
 
 
 def test_the_result_type_is_known_after_compilation() -> None:
-    environment = Environment({"n": INT, "s": STRING})
+    environment = CelEnvironment({"n": INT, "s": STRING})
     assert environment.compile("n > 1").type == BOOL
     assert environment.compile("s + 'x'").type == STRING
     assert environment.compile("[n].map(x, string(x))").type == list_of(STRING)
 
 
 def test_evaluation_stops_at_the_cost_limit() -> None:
-    program = Environment({"l": list_of(INT)}).compile("l.all(x, l.all(y, l.all(z, x + y + z >= 0)))")
+    program = CelEnvironment({"l": list_of(INT)}).compile("l.all(x, l.all(y, l.all(z, x + y + z >= 0)))")
     with pytest.raises(CostExceeded, match="operation cancelled: actual cost limit exceeded"):
         program.evaluate({"l": list(range(200))})
     assert program.evaluate({"l": [1, 2]}) is True
 
 
 def test_the_cost_limit_allows_two_authorization_checks() -> None:
-    asked: list[Question] = []
+    asked: list[AuthorizationCheck] = []
 
-    def answer(question: Question) -> Decision:
+    def answer(question: AuthorizationCheck) -> AuthorizationDecision:
         asked.append(question)
-        return Decision(question.verb == "get", "because")
+        return AuthorizationDecision(question.verb == "get", "because")
 
-    environment = Environment({"authorizer": AUTHORIZER}, functions=authorization_library())
+    environment = CelEnvironment({"authorizer": AUTHORIZER}, functions=authorization_library())
     check = "authorizer.group('apps').resource('deployments').namespace('x').name('y').check('get').allowed()"
     path = "authorizer.serviceAccount('n', 's').path('/healthz').check('post').reason() == 'because'"
     assert environment.compile(f"{check} && {path}").evaluate({"authorizer": Authorizer(answer)}) is True
     assert asked == [
-        Question(verb="get", group="apps", resource="deployments", namespace="x", name="y"),
-        Question(verb="post", path="/healthz", service_account=("n", "s")),
+        AuthorizationCheck(verb="get", group="apps", resource="deployments", namespace="x", name="y"),
+        AuthorizationCheck(verb="post", path="/healthz", service_account=("n", "s")),
     ]
     with pytest.raises(CostExceeded):
         environment.compile(f"{check} && {check} && {check}").evaluate({"authorizer": Authorizer(answer)})
@@ -141,11 +141,11 @@ def test_escapes_property_names_for_rules(name: str, escaped: str | None) -> Non
 )
 def test_rejects_expressions_that_nest_too_deeply(text: str) -> None:
     with pytest.raises(CompileError, match="expression recursion limit exceeded: 250"):
-        Environment({"x": DYN}).compile(text)
+        CelEnvironment({"x": DYN}).compile(text)
 
 
 def test_a_long_chain_of_conditions_does_not_count_as_nesting() -> None:
-    program = Environment({"n": INT}).compile(" && ".join(["n > 0"] * 2000))
+    program = CelEnvironment({"n": INT}).compile(" && ".join(["n > 0"] * 2000))
     assert program.evaluate({"n": 1}) is True
 
 
@@ -196,10 +196,12 @@ _WORDS = st.sampled_from(
 @given(st.lists(_WORDS, max_size=12).map(" ".join))
 def test_any_expression_has_a_value_or_a_known_error(text: str) -> None:
     with contextlib.suppress(CompileError, EvaluationError):
-        Environment({"self": DYN, "x": list_of(INT)}).compile(text).evaluate({"self": {"a": 1}, "x": [1, 2]})
+        CelEnvironment({"self": DYN, "x": list_of(INT)}).compile(text).evaluate(
+            {"self": {"a": 1}, "x": [1, 2]}
+        )
 
 
 @given(st.text(max_size=30))
 def test_any_text_compiles_or_raises_compile_error(text: str) -> None:
     with contextlib.suppress(CompileError, EvaluationError):
-        Environment({}).compile(text)
+        CelEnvironment({}).compile(text)

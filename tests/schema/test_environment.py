@@ -16,15 +16,15 @@ from kubewright.schema.cel import (
     RESOURCE_CHECK,
     STRING,
     TIMESTAMP,
+    AuthorizationCheck,
+    AuthorizationDecision,
     Authorizer,
+    CelEnvironment,
     CompileError,
     CostExceeded,
-    Decision,
-    Declared,
-    Environment,
+    DeclaredType,
     Library,
     Program,
-    Question,
     ResourceCheck,
     Type,
     authorization_library,
@@ -54,13 +54,13 @@ from kubewright.schema.cel import (
     ],
 )
 def test_an_expression_has_a_type(text: str, expected: Type) -> None:
-    program = Environment({}).compile(text)
+    program = CelEnvironment({}).compile(text)
     assert isinstance(program, Program)
     assert program.type == expected
 
 
 def test_a_program_has_its_source_names_and_cost() -> None:
-    program = Environment({"a": INT, "b": INT}).compile("a > 1")
+    program = CelEnvironment({"a": INT, "b": INT}).compile("a > 1")
     assert (program.source, program.names, program.greatest_cost) == ("a > 1", {"a"}, 2)
     assert program.run({"a": 2}) == (True, 2)
 
@@ -68,7 +68,7 @@ def test_a_program_has_its_source_names_and_cost() -> None:
 def test_an_evaluation_has_a_limit() -> None:
     assert CALL_LIMIT == 1_000_000
     with pytest.raises(CostExceeded):
-        Environment({"a": list_of(INT)}).compile("a.all(x, x > 0)").evaluate({"a": [1] * 9}, limit=5)
+        CelEnvironment({"a": list_of(INT)}).compile("a.all(x, x > 0)").evaluate({"a": [1] * 9}, limit=5)
 
 
 def test_a_schema_declares_the_fields_that_expressions_can_use() -> None:
@@ -81,14 +81,14 @@ def test_a_schema_declares_the_fields_that_expressions_can_use() -> None:
         },
     }
     declared = declare(schema, name="Thing")
-    assert isinstance(declared, Declared)
+    assert isinstance(declared, DeclaredType)
     assert declared.type == struct("Thing")
     assert {name: field.type for name, field in declared.fields.items()} == {
         "size": INT,
         "at": TIMESTAMP,
         "a__dash__b": STRING,
     }
-    environment = Environment({"self": declared})
+    environment = CelEnvironment({"self": declared})
     given = {"self": {"size": 3, "at": "2020-01-02T00:00:00Z", "a-b": "x"}}
     assert environment.compile("self.at.getDayOfMonth() + self.size").evaluate(given) == 4
     assert environment.compile("self.a__dash__b").evaluate(given) == "x"
@@ -101,24 +101,24 @@ def test_functions_can_be_added() -> None:
     library = Library()
     library.add("shout", "shout_string", (STRING,), STRING, str.upper)
     library.method("twice", "int_twice", (INT,), INT, lambda number: number * 2)
-    environment = Environment({}, functions=library)
+    environment = CelEnvironment({}, functions=library)
     assert environment.compile("shout('a') + string(4.twice())").evaluate({}) == "A8"
     with pytest.raises(CompileError, match="found no matching overload for 'shout' applied to"):
         environment.compile("shout(1)")
 
 
 def test_expressions_can_check_the_authorization_of_a_request() -> None:
-    asked: list[Question] = []
+    asked: list[AuthorizationCheck] = []
 
-    def answer(question: Question) -> Decision:
+    def answer(question: AuthorizationCheck) -> AuthorizationDecision:
         asked.append(question)
-        return Decision(allowed=True)
+        return AuthorizationDecision(allowed=True)
 
-    environment = Environment(
+    environment = CelEnvironment(
         {"authorizer": AUTHORIZER, "authorizer.requestResource": RESOURCE_CHECK},
         functions=authorization_library(),
     )
-    about = ResourceCheck(answer, Question(resource="pods", namespace="n"))
+    about = ResourceCheck(answer, AuthorizationCheck(resource="pods", namespace="n"))
     given = {"authorizer": Authorizer(answer), "authorizer.requestResource": about}
     assert environment.compile("authorizer.requestResource.check('get').allowed()").evaluate(given) is True
-    assert asked == [Question(verb="get", resource="pods", namespace="n")]
+    assert asked == [AuthorizationCheck(verb="get", resource="pods", namespace="n")]

@@ -10,10 +10,10 @@ from kubewright.schema.cel import (
     JSON_PATCH,
     OBJECT,
     STRING,
+    CelEnvironment,
+    CelMessage,
     CompileError,
-    Environment,
     EvaluationError,
-    Message,
     MessageType,
     list_of,
     misplaced,
@@ -21,7 +21,7 @@ from kubewright.schema.cel import (
     to_json,
 )  # fmt: skip
 
-MUTATION = Environment(
+MUTATION = CelEnvironment(
     {"object": DYN, "count": INT}, functions=mutation_library(), messages=[OBJECT, JSON_PATCH]
 )
 
@@ -135,7 +135,7 @@ def test_objects_have_a_cost() -> None:
 
 def test_rejects_objects_whose_type_does_not_match_their_path() -> None:
     right = made("Object{spec: Object.spec{list: [Object.spec.list{a: 1}], map: {'x': Object.spec.map{}}}}")
-    assert isinstance(right, Message)
+    assert isinstance(right, CelMessage)
     assert right.type_name == "Object"
     assert misplaced(right) == []
     wrong = made("Object{spec: Object.spec{selector: Object.spec.wrong{}}}")
@@ -163,9 +163,9 @@ def test_converts_values_to_json() -> None:
 
 def test_an_environment_without_message_types_has_none() -> None:
     with pytest.raises(CompileError, match="undeclared reference to 'Object'"):
-        Environment({}).compile("Object{}")
+        CelEnvironment({}).compile("Object{}")
 
 
 def test_custom_message_types_can_be_declared() -> None:
-    environment = Environment({}, messages=[MessageType("Point", {"x": INT, "y": INT})])
+    environment = CelEnvironment({}, messages=[MessageType("Point", {"x": INT, "y": INT})])
     assert environment.compile("Point{x: 1, y: 2}.x").evaluate({}) == 1

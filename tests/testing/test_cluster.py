@@ -13,7 +13,7 @@ from kubewright.api.builtin import core_v1
 from kubewright.devcluster import SCENARIO_ANNOTATION, PodScenario
 from kubewright.devserver import Match
 from kubewright.testing import Cluster, embedded, virtual_time
-from kubewright.testing.story import differences, folded
+from kubewright.testing.failure_report import differences, folded
 
 
 class LampSpec(kw.Model):
@@ -50,7 +50,7 @@ async def test_each_line_is_kept_once_however_many_operators_run(cluster: Cluste
 
 
 @pytest.mark.parametrize("outcome", [AssertionError, pytest.fail.Exception, pytest.skip.Exception])
-async def test_how_a_test_ends_is_told_as_it_is(cluster: Cluster, outcome: type[BaseException]) -> None:
+async def test_the_outcome_of_a_test_is_not_changed(cluster: Cluster, outcome: type[BaseException]) -> None:
     with pytest.raises(outcome, match=r"^as it is$"):
         async with cluster.running(lamps()):
             raise outcome("as it is")
@@ -69,7 +69,7 @@ async def test_faults_are_not_in_the_way_of_the_end() -> None:
 
 
 @virtual_time
-async def test_a_failure_tells_the_objects_story() -> None:
+async def test_a_failure_shows_the_objects_history() -> None:
     async with embedded() as cluster, cluster.running(lamps()):
         made = await cluster.create(Lamp(Meta("desk"), spec=LampSpec()))
         await cluster.eventually(Lamp, "desk", lambda lamp: lamp.status.seen)
@@ -113,7 +113,7 @@ async def test_a_condition_that_cannot_be_asked_yet_is_asked_again() -> None:
         assert "KeyError: 'second'" in str(caught.value)
 
 
-async def test_a_mistake_in_a_condition_is_told_at_once(cluster: Cluster) -> None:
+async def test_an_error_in_a_condition_is_raised_at_once(cluster: Cluster) -> None:
     await cluster.create(core_v1.ConfigMap(Meta("list")))
     with pytest.raises(ZeroDivisionError):
         await cluster.eventually(core_v1.ConfigMap, "list", lambda it: len(it.data) / 0)
@@ -152,7 +152,7 @@ async def test_time_too_short_for_any_quiet_is_no_change(cluster: Cluster) -> No
         await cluster.settled(core_v1.Secret, quiet=30, timeout=0.1)
 
 
-def test_log_lines_that_repeat_are_told_once() -> None:
+def test_repeated_log_lines_are_shown_once() -> None:
     assert folded(["start", "no such region", "no such region", "end"]) == [
         "start",
         "(2 times) no such region",

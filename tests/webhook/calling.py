@@ -1,4 +1,4 @@
-"""A webhook server on loopback with nobody behind it, and a client that trusts it."""
+"""A webhook server on loopback without a cluster, and a client that trusts it."""
 
 import asyncio
 import ssl
@@ -32,7 +32,7 @@ class Called:
         return reply.status, reply.body
 
     def connect(self, bundle: Bundle | None = None) -> AbstractAsyncContextManager[HttpConnection]:
-        """Open another connection, by somebody who trusts the authority of a bundle."""
+        """Open another connection, which trusts the authority of a bundle."""
         return connected(self.server.port, trust(bundle or self.bundle))
 
     def samples(self, name: str) -> dict[tuple[str, ...], float]:

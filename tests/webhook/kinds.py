@@ -1,4 +1,4 @@
-"""One kind in three versions, with what judges, completes and converts it."""
+"""One kind in three versions, with validation, defaulting and conversion."""
 
 from collections.abc import Iterator
 from typing import Annotated

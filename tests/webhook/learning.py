@@ -8,8 +8,8 @@ from kubewright.testing import DEFAULT_TIMEOUT, Cluster
 from .kinds import Widget, WidgetSpec, WidgetV1Alpha1
 
 
-async def judged(cluster: Cluster) -> None:
-    """Wait until writes are judged."""
+async def validated(cluster: Cluster) -> None:
+    """Wait until writes are validated."""
     wrong = Widget(kw.Meta("probe", namespace=cluster.namespace), spec=WidgetSpec(color="pink"))
     async with asyncio.timeout(DEFAULT_TIMEOUT):
         while True:
@@ -24,8 +24,8 @@ async def judged(cluster: Cluster) -> None:
 
 
 async def asked(cluster: Cluster) -> None:
-    """Wait until writes are judged, completed, and converted."""
-    await judged(cluster)
+    """Wait until writes are validated, defaulted, and converted."""
+    await validated(cluster)
     plain = WidgetV1Alpha1(kw.Meta("probe", namespace=cluster.namespace), size=7)
     async with asyncio.timeout(DEFAULT_TIMEOUT):
         while True:

@@ -78,15 +78,15 @@ def test_what_is_deleted_may_lose_its_finalizers_whatever_is_wrong_with_it(
     assert answer == {"uid": "u-1", "allowed": True}
 
 
-def test_a_change_beyond_the_metadata_of_what_is_deleted_is_judged() -> None:
+def test_a_spec_change_of_a_terminating_object_is_validated() -> None:
     changed = going(spec={"color": "pink", "size": 2})
     assert not ask(sensible, admission_review(released(changed), going(), operation="UPDATE"))["allowed"]
 
 
-def test_what_is_not_deleted_is_judged_and_so_is_what_only_says_it_was() -> None:
-    told = going()
+def test_objects_that_are_not_terminating_are_validated() -> None:
+    received = going()
     old = to_wire(widget(1, "pink"))
-    assert not ask(sensible, admission_review(released(told), old, operation="UPDATE"))["allowed"]
+    assert not ask(sensible, admission_review(released(received), old, operation="UPDATE"))["allowed"]
     # A field of that name is not the metadata's.
     old["status"] = {"deletionTimestamp": "never"}
     assert not ask(sensible, admission_review(old, old, operation="UPDATE"))["allowed"]
@@ -130,7 +130,7 @@ def test_a_denial_without_a_field_is_forbidden_and_stands_before_field_errors() 
     assert status["message"].startswith('closed on Sundays; Widget.widgets.example.com "w" is invalid')
 
 
-def test_the_function_is_told_who_asks_for_what() -> None:
+def test_the_function_gets_the_admission_request() -> None:
     seen: list[kw.admission.AdmissionRequest] = []
 
     @kw.admission.validating_webhook(Widget, on=["delete"])
@@ -198,7 +198,7 @@ def test_a_mutating_function_may_refuse() -> None:
     assert "patch" not in response
 
 
-def test_built_in_kinds_are_judged_as_their_classes() -> None:
+def test_built_in_kinds_are_validated_as_their_classes() -> None:
     @kw.admission.validating_webhook(core_v1.Pod)
     def pinned(pod: core_v1.Pod) -> list[kw.admission.Problem]:
         return [
@@ -233,7 +233,7 @@ def test_a_subresource_whose_object_is_of_another_kind() -> None:
     assert ask(held, review)["status"]["message"] == "pods/eviction p is held"
 
 
-def test_kinds_without_a_class_are_judged_and_patched_as_dictionaries() -> None:
+def test_kinds_without_a_class_are_validated_and_patched_as_dictionaries() -> None:
     exec_options = Kind(group="", version="v1", kind="PodExecOptions", plural="pods")
 
     @kw.admission.validating_webhook(exec_options, of=core_v1.Pod, subresources=["exec"], on=["connect"])
@@ -251,7 +251,7 @@ def test_kinds_without_a_class_are_judged_and_patched_as_dictionaries() -> None:
     assert operations(response) == [{"op": "add", "path": "/tty", "value": False}]
 
 
-def test_what_the_author_raises_is_told_apart_from_a_verdict() -> None:
+def test_an_exception_of_the_function_is_distinguished_from_a_denial() -> None:
     @kw.admission.validating_webhook(Widget)
     def broken(widget: Widget) -> None:
         raise KeyError("oops")

@@ -64,10 +64,10 @@ LABELS = {"webhooks": "asked"}
 
 
 @kw.admission.validating_webhook(core_v1.ConfigMap, on=["create", "update", "delete"], object_selector=OURS)
-def told(
+def received(
     found: core_v1.ConfigMap, old: core_v1.ConfigMap | None, request: kw.admission.AdmissionRequest
 ) -> Iterator[kw.admission.Problem]:
-    if "tell" in found.data:
+    if "report" in found.data:
         shown = f"{request.operation} {request.name} by {request.user.name}, dry run {request.dry_run}, "
         yield kw.admission.denied(shown + f"before {old.data.get('a') if old else None}")
     if request.operation == "delete" and "keep" in found.data:
@@ -151,7 +151,7 @@ async def fleets(fleet: Fleet, ctx: kw.Context) -> None:
     pass
 
 
-ALL = [told, conditional, elsewhere, counted, later, broken, honest, held, no_shell]
+ALL = [received, conditional, elsewhere, counted, later, broken, honest, held, no_shell]
 
 
 def config_map(name: str, **data: str) -> core_v1.ConfigMap:
@@ -163,7 +163,7 @@ async def served(cluster: Cluster) -> AsyncIterator[Cluster]:
     async with cluster.running(kw.Operator(nothing, webhooks=ALL)):
         # Configurations are learned one after the other: ask for what each brings.
         for attempt in (
-            lambda: cluster.create(config_map("p", tell="")),
+            lambda: cluster.create(config_map("p", report="")),
             lambda: evict(cluster, "held", dry_run=True),
         ):
             await refused_in_time(attempt)
@@ -174,7 +174,7 @@ async def served(cluster: Cluster) -> AsyncIterator[Cluster]:
 
 
 def probe(cluster: Cluster) -> core_v1.ConfigMap:
-    """Make an object that is to be completed, and that nobody refuses."""
+    """Return an object that is defaulted and that no webhook denies."""
     made = config_map("q", count="")
     made.metadata.namespace = cluster.namespace
     return made
@@ -201,18 +201,18 @@ async def refusal(attempt: Awaitable[Any]) -> str:
     return caught.value.status.message
 
 
-async def test_creates_and_updates_are_told_with_who_asks_and_what_was_before(served: Cluster) -> None:
-    text = await refusal(served.create(config_map("a", tell="")))
+async def test_creates_and_updates_have_the_user_and_the_old_object(served: Cluster) -> None:
+    text = await refusal(served.create(config_map("a", report="")))
     assert "denied the request: create a by " in text
     assert text.endswith("dry run False, before None")
     await served.create(config_map("b", a="1"))
-    change, place = {"data": {"a": "2", "tell": ""}}, {"name": "b", "namespace": served.namespace}
-    text = await refusal(served.client.patch(core_v1.ConfigMap, change, **place, dry_run=True))
+    change, target = {"data": {"a": "2", "report": ""}}, {"name": "b", "namespace": served.namespace}
+    text = await refusal(served.client.patch(core_v1.ConfigMap, change, **target, dry_run=True))
     assert "update b" in text
     assert text.endswith("dry run True, before 1")
 
 
-async def test_a_delete_is_judged_by_what_goes(served: Cluster) -> None:
+async def test_a_delete_is_validated_with_the_deleted_object(served: Cluster) -> None:
     await served.create(config_map("kept", keep=""))
     await served.create(config_map("gone"))
     assert "kept stays" in await refusal(served.client.delete(core_v1.ConfigMap, "kept", served.namespace))
@@ -230,21 +230,21 @@ async def test_warnings_reach_the_client_and_refuse_nothing(
 async def test_conditions_and_selectors_decide_who_is_asked(served: Cluster) -> None:
     assert "the conditions hold" in await refusal(served.create(config_map("conditional")))
     await served.create(config_map("other"))
-    await served.create(core_v1.ConfigMap(kw.Meta("plain"), data={"tell": ""}))
+    await served.create(core_v1.ConfigMap(kw.Meta("plain"), data={"report": ""}))
 
 
-async def test_a_webhook_sees_what_later_ones_changed_where_it_wants_to(served: Cluster) -> None:
+async def test_a_webhook_with_reinvocation_sees_later_changes(served: Cluster) -> None:
     made = await served.create(config_map("twice", count=""))
     assert made.data == {"count": "11", "later": "yes"}
 
 
-async def test_an_exception_is_a_refusal_though_nobody_is_blocked_when_the_run_is_gone(
+async def test_an_exception_denies_the_request_but_a_stopped_run_blocks_none(
     served: Cluster,
 ) -> None:
     assert "ValueError: broken on purpose" in await refusal(served.create(config_map("b", **{"break": ""})))
 
 
-async def test_scaling_is_judged_by_what_is_declared_for_it_alone(
+async def test_scaling_is_validated_only_by_webhooks_declared_for_it(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def refuse(attempt: Callable[[], Awaitable[Any]], text: str) -> None:
@@ -273,7 +273,7 @@ async def test_scaling_is_judged_by_what_is_declared_for_it_alone(
     assert "No webhook validates scaling" not in caplog.text
 
 
-async def test_a_status_is_judged_where_the_subresource_is_named(served: Cluster) -> None:
+async def test_a_status_is_validated_if_the_subresource_is_declared(served: Cluster) -> None:
     await served.create(Gauge(kw.Meta("empty")))
     with pytest.raises(kw.errors.Invalid, match="nothing to be ready"):
         await served.client.apply(
@@ -288,12 +288,12 @@ async def test_a_status_is_judged_where_the_subresource_is_named(served: Cluster
         )
 
 
-async def test_evictions_and_shells_are_judged(served: Cluster) -> None:
+async def test_evictions_and_execs_are_validated(served: Cluster) -> None:
     spec = core_v1.PodSpec(containers=[core_v1.Container(name="main", image="i")])
     for name in ("held", "free"):
         await served.create(core_v1.Pod(kw.Meta(name), spec=spec))
     assert "held stays" in await refusal(evict(served, "held"))
     await evict(served, "free")
     path = requests.object_path(kind_of(core_v1.Pod), "held", served.namespace, "exec")
-    asked = requests.Request(method="POST", path=path, verb="create", query="command=sh&container=main")
+    asked = requests.ApiRequest(method="POST", path=path, verb="create", query="command=sh&container=main")
     assert "no shell in main" in await refusal(served.client.raw(asked))

@@ -54,7 +54,7 @@ def test_the_certificate_is_renewed_by_the_same_authority_when_a_third_of_its_li
     assert expiry(renewed.certificate) == NOW + 151 * DAY
 
 
-def test_the_authority_is_renewed_in_steps_so_that_nobody_meets_a_stranger() -> None:
+def test_the_authority_is_rotated_in_steps_so_that_every_certificate_is_trusted() -> None:
     times = Lifetimes(serving=TIMES.authority)
     late = NOW + times.authority * 0.7
 
@@ -110,10 +110,10 @@ def test_an_expired_bundle_is_made_anew() -> None:
 def test_what_is_served_with_is_followed_in_steps_where_what_was_kept_is_lost(damaged: bool) -> None:
     shown, later = step(None, NOW), NOW + DAY
     kept = replace(shown, authority_key=b"x") if damaged else None
-    mended = advance(kept, HOSTS, TIMES, later, shown)
-    assert (mended.certificate, mended.authorities[:1]) == (shown.certificate, shown.authorities)
-    assert (len(mended.authorities), signer(mended)) == (2, 0)
-    assert signer(step(mended, later + TIMES.trust)) == 1
+    repaired = advance(kept, HOSTS, TIMES, later, shown)
+    assert (repaired.certificate, repaired.authorities[:1]) == (shown.certificate, shown.authorities)
+    assert (len(repaired.authorities), signer(repaired)) == (2, 0)
+    assert signer(step(repaired, later + TIMES.trust)) == 1
 
 
 def test_nothing_follows_what_has_expired() -> None:

@@ -41,7 +41,7 @@ async def served(cluster: Cluster) -> AsyncIterator[Cluster]:
 
 
 async def converted(cluster: Cluster) -> bool:
-    """Return True if the API server has learned of the converter: until then it asks nobody, or who was before."""
+    """Return True if the API server calls this conversion webhook; before, it calls none or the previous one."""
     try:
         return (await cluster.get(WidgetV1Beta1, "red")).spec.width == 1
     except ApiError:

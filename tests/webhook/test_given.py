@@ -1,4 +1,4 @@
-"""Webhooks that somebody else registers, as OLM does: served with that one's certificate, and left alone."""
+"""Webhooks that another program such as OLM registers: served with its certificate, and not changed."""
 
 import asyncio
 import socket
@@ -26,7 +26,7 @@ class NoCluster:
     """A client that must not be used."""
 
     def __getattr__(self, name: str) -> Any:
-        raise AssertionError(f"nobody may {name}")
+        raise AssertionError(f"unexpected call of {name}")
 
 
 def host(cert_dir: Path | None) -> WebhookHost:

@@ -21,7 +21,7 @@ from kubewright.api import CUSTOM_RESOURCE_DEFINITION, ConnectionFailed, Kind, K
 from kubewright.api.builtin import admissionregistration_v1, core_v1
 from kubewright.backoff import Backoff
 from kubewright.client import Client, ClusterConfig
-from kubewright.client.requests import Request
+from kubewright.client.requests import ApiRequest
 from kubewright.controller import Operator
 from kubewright.generate import Names, crds, webhooks
 from kubewright.http.client import ClientResponse
@@ -38,7 +38,7 @@ from kubewright.webhook.server import (
 from kubewright.webhook.server.authority import begin, utc_now
 
 from .kinds import Widget, WidgetV1Alpha1, colored, from_alpha, from_beta, sensible
-from .learning import asked, judged
+from .learning import asked, validated
 
 JsonObject = dict[str, Any]
 MANY = 50
@@ -61,11 +61,11 @@ VALIDATING = Kind(
 
 
 class Missing(kw.Object, group="missing.example.com", version="v1", stored=True):
-    """A kind that nobody installs."""
+    """A kind that is not installed."""
 
 
 class MissingV1Beta1(kw.Object, kind="Missing", group="missing.example.com", version="v1beta1"):
-    """A kind that nobody installs, as it was."""
+    """A kind that is not installed, in an older version."""
 
 
 missing_from_beta = kw.Conversion(
@@ -217,7 +217,9 @@ async def test_what_a_killed_run_by_url_left_is_put_right_by_a_deployed_one(
         await asked(cluster)
 
 
-async def test_a_cluster_without_the_configurations_is_told_what_to_apply(cluster: Cluster) -> None:
+async def test_missing_webhook_configurations_are_reported_with_the_command_to_apply_them(
+    cluster: Cluster,
+) -> None:
     with pytest.raises(ExceptionGroup) as caught:
         async with hosted(cluster, 0):
             pass
@@ -262,7 +264,7 @@ class Unsteady(Client):
         self._failures = failures
         self.failed: Counter[str] = Counter()
 
-    async def raw(self, request: Request) -> ClientResponse:
+    async def raw(self, request: ApiRequest) -> ClientResponse:
         what = f"{request.verb} {request.object}"
         if self.failed[what] < len(self._failures):
             self.failed[what] += 1
@@ -451,7 +453,7 @@ async def test_a_review_under_way_at_a_stop_is_still_answered(cluster: Cluster) 
         if widget.metadata.name == "held":
             entered.set()
             released.wait()
-            yield kw.admission.denied("judged to the end")
+            yield kw.admission.denied("validated to the end")
         if widget.spec.color == "pink":
             yield kw.admission.invalid("spec.color", "pink", "not nice")
 
@@ -463,14 +465,14 @@ async def test_a_review_under_way_at_a_stop_is_still_answered(cluster: Cluster) 
     async with asyncio.timeout(150), asyncio.TaskGroup() as group:
         serving = host.serving(group)
         await serving.__aenter__()
-        await judged(cluster)
+        await validated(cluster)
         held = Widget(kw.Meta("held", namespace=cluster.namespace))
         asking = group.create_task(refusal(cluster, held))
         await asyncio.to_thread(entered.wait)
         group.create_task(serving.__aexit__(None, None, None))
         await gone(cluster, "slow-validating-webhook-configuration")
         released.set()
-    assert "judged to the end" in asking.result()
+    assert "validated to the end" in asking.result()
 
 
 async def gone(cluster: Cluster, name: str) -> None:

@@ -317,8 +317,8 @@ async def test_a_new_certificate_is_shown_to_new_connections_while_old_ones_go_o
         fresh = begin(["127.0.0.1"], Lifetimes(), utc_now())
         await asyncio.to_thread(server.context.load, fresh.certificate, fresh.key)
         assert (await server.post(VALIDATE, good))[0] == 200
-        async with server.connect(fresh) as stranger:
-            assert (await asked(stranger, VALIDATE, good)).status == 200
+        async with server.connect(fresh) as connection:
+            assert (await asked(connection, VALIDATE, good)).status == 200
         with pytest.raises(ssl.SSLCertVerificationError):
             async with server.connect():
                 pass

@@ -1,4 +1,4 @@
-"""A run by URL that is killed: what it leaves blocks nobody, and goes with the next run or with `uninstall`."""
+"""A killed run by URL: its registrations block no writes, and the next run or `uninstall` removes them."""
 
 import asyncio
 import logging
@@ -64,7 +64,7 @@ async def killed(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for document in crds(operator()):
         await cluster.client.apply(document, field_manager="installer")
     with monkeypatch.context() as patched:
-        patched.setattr(UrlRegistration, "take_away", die)
+        patched.setattr(UrlRegistration, "unregister", die)
         async with hosted(cluster, tmp_path / "state.json") as host:
             port = host.port
     yield port
@@ -96,7 +96,7 @@ async def test_a_run_elsewhere_takes_over_and_says_so(
         await cluster.client.get(*REGISTERED[1])
 
 
-async def test_writes_pass_while_nobody_answers(cluster: Cluster, killed: int) -> None:
+async def test_writes_pass_while_no_webhook_answers(cluster: Cluster, killed: int) -> None:
     await cluster.create(Widget(kw.Meta("free"), spec=WidgetSpec(color="pink")))
     await cluster.client.delete(Widget, "free", cluster.namespace)
 

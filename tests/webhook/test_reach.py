@@ -43,7 +43,7 @@ def test_in_a_pod_the_service_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     assert reach_of(ClusterConfig("https://10.0.0.1:443")) == "service"
 
 
-def test_an_api_server_elsewhere_is_told_why_not_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_run_explains_why_and_suggests_a_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     with pytest.raises(Unreachable, match=r"cannot reach webhooks on this machine.*kubewright deploy.*--dev"):
         reach_of(ClusterConfig("https://cluster.example.com:6443"))
@@ -53,7 +53,7 @@ async def test_the_api_server_of_a_test_reaches_this_machine(cluster: Cluster) -
     await confirm_reach(cluster.client, "127.0.0.1")
 
 
-async def test_an_api_server_behind_a_forwarded_port_is_found_out_and_the_way_out_told() -> None:
+async def test_an_api_server_behind_a_forwarded_port_is_detected_and_a_fix_suggested() -> None:
     with pytest.raises(
         Unreachable, match=rf"lives elsewhere, at {ELSEWHERE}.*--webhook-bind-address ADDRESS"
     ):
@@ -94,7 +94,7 @@ def manager_of(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, *webhooks: Web
     return Manager(kw.Operator(nothing, webhooks=webhooks), cluster.config, options)
 
 
-async def test_an_operator_that_only_judges_runs_without_its_webhooks_and_says_so(
+async def test_an_operator_with_only_admission_webhooks_runs_without_them_and_warns(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     await cluster.install(kw.Operator(nothing, webhooks=[from_alpha, from_beta]))
@@ -107,7 +107,7 @@ async def test_an_operator_that_only_judges_runs_without_its_webhooks_and_says_s
         work.cancel()
 
 
-async def test_an_operator_that_converts_does_not_start_where_nobody_could_ask_it(
+async def test_an_operator_with_conversion_does_not_start_if_it_is_unreachable(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(Unreachable, match="kubewright deploy"):

@@ -52,17 +52,17 @@ async def running(cluster: Cluster) -> AsyncIterator[WebhookHost]:
 
 
 async def places(cluster: Cluster) -> list[JsonObject]:
-    """Give where the API server asks, without whom it trusts."""
+    """Return the addresses that the API server calls, without the CA bundles."""
     found: list[JsonObject] = []
     for kind, name in REGISTERED:
         live = await cluster.client.get(kind, name)
         entries = live.get("webhooks") or [live["spec"]["conversion"]["webhook"]]
         found += [entry["clientConfig"] for entry in entries]
-    return [{name: value for name, value in place.items() if name != "caBundle"} for place in found]
+    return [{name: value for name, value in address.items() if name != "caBundle"} for address in found]
 
 
 def asked_at(places: list[JsonObject], host: WebhookHost) -> bool:
-    return all(place.get("url", "").startswith(f"https://127.0.0.1:{host.port}/") for place in places)
+    return all(address.get("url", "").startswith(f"https://127.0.0.1:{host.port}/") for address in places)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ async def deployed(cluster: Cluster) -> AsyncIterator[list[JsonObject]]:
 async def test_who_comes_last_is_asked_and_the_last_to_leave_gives_back_what_was_deployed(
     cluster: Cluster, deployed: list[JsonObject]
 ) -> None:
-    assert all("service" in place for place in deployed)
+    assert all("service" in address for address in deployed)
     async with running(cluster) as first:
         assert asked_at(await places(cluster), first)
         async with running(cluster) as second:
@@ -107,10 +107,10 @@ async def test_a_run_after_a_killed_one_gives_back_what_was_deployed(
         pass
 
     with monkeypatch.context() as patched:
-        patched.setattr(UrlRegistration, "take_away", die)
+        patched.setattr(UrlRegistration, "unregister", die)
         async with running(cluster):
             pass
-    assert all("url" in place for place in await places(cluster))
+    assert all("url" in address for address in await places(cluster))
     async with running(cluster) as host:
         assert asked_at(await places(cluster), host)
     assert await places(cluster) == deployed
@@ -122,7 +122,7 @@ async def test_what_was_deployed_comes_back_when_what_a_killed_run_left_is_clear
     async def die(self: UrlRegistration) -> None:
         pass
 
-    monkeypatch.setattr(UrlRegistration, "take_away", die)
+    monkeypatch.setattr(UrlRegistration, "unregister", die)
     async with running(cluster):
         pass
     assert len(await clear_leftovers(cluster.client, operator().webhooks, NAMES)) == 3
@@ -137,17 +137,17 @@ async def test_a_run_does_not_take_back_what_another_took_from_it_and_says_so_on
     client, webhooks = cluster.client, operator().webhooks
     async with running(cluster) as other:
         first = UrlRegistration(client, webhooks, NAMES, "https://127.0.0.1:1")
-        await first.put_right(b"")
+        await first.register(b"")
         second = UrlRegistration(client, webhooks, NAMES, f"https://127.0.0.1:{other.port}")
-        await second.put_right(b"")
+        await second.register(b"")
         for _ in range(2):
-            await first.put_right(b"")
+            await first.register(b"")
         assert asked_at(await places(cluster), other)
         assert caplog.text.count("are registered at") == 1
-        # Nobody answers at the first one's place: the second takes back what it has to.
+        # The first run does not answer any more: the second one restores what it has to.
         first.lead()
-        await first.put_right(b"")
-        await second.put_right(b"")
+        await first.register(b"")
+        await second.register(b"")
         assert asked_at(await places(cluster), other)
 
 
@@ -155,8 +155,8 @@ async def test_a_run_leaves_what_was_deployed_anew_to_the_deployment(
     cluster: Cluster, deployed: list[JsonObject], caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     run = UrlRegistration(cluster.client, operator().webhooks, NAMES, "https://127.0.0.1:1")
-    await run.put_right(b"")
+    await run.register(b"")
     await clear_leftovers(cluster.client, operator().webhooks, NAMES)
-    await run.put_right(b"")
+    await run.register(b"")
     assert await places(cluster) == deployed
     assert f"Service {cluster.namespace}/{NAMES.service}" in caplog.text

@@ -13,7 +13,7 @@ from kubewright.metrics import Registry
 from kubewright.webhook import Lifetimes
 from kubewright.webhook.server import sources
 from kubewright.webhook.server.authority import Bundle, begin, utc_now
-from kubewright.webhook.server.sources import DirectorySource, OwnSource, Source
+from kubewright.webhook.server.sources import CertificateSource, DirectorySource, OwnSource
 from kubewright.webhook.server.stores import MemoryStore
 
 HOSTS = ["127.0.0.1"]
@@ -46,7 +46,7 @@ def count(metrics: Registry, name: str) -> float:
 
 
 @asynccontextmanager
-async def followed(source: Source) -> AsyncIterator[asyncio.Queue[bytes]]:
+async def followed(source: CertificateSource) -> AsyncIterator[asyncio.Queue[bytes]]:
     """Follow a source, and give what is announced."""
     announced: asyncio.Queue[bytes] = asyncio.Queue()
     async with asyncio.TaskGroup() as group:
@@ -68,16 +68,16 @@ async def test_a_broken_pair_leaves_the_old_one_until_a_good_one_comes(
     async with followed(source) as announced:
         assert await announced.get() == old.ca_bundle
         (tmp_path / "tls.crt").write_bytes(new.certificate)  # its key is still the old one
-        while not source.trouble:
+        while not source.last_error:
             await asyncio.sleep(0.01)
         assert source.problem() is None
         assert "the old one stays" in caplog.text
         (tmp_path / "tls.crt").unlink()
-        while "tls.crt" not in source.trouble:
+        while "tls.crt" not in source.last_error:
             await asyncio.sleep(0.01)
         lay(tmp_path, new)
         assert await announced.get() == new.ca_bundle
-        while source.trouble:
+        while source.last_error:
             await asyncio.sleep(0.01)
     assert count(metrics, "certwatcher_read_certificate_errors_total") >= 2
     assert count(metrics, "certwatcher_read_certificate_total") >= 4
@@ -89,7 +89,7 @@ async def test_a_directory_without_a_pair_is_named(tmp_path: Path) -> None:
         await source.prepare()
 
 
-async def test_nobody_relies_on_a_certificate_that_has_expired(tmp_path: Path) -> None:
+async def test_an_expired_certificate_is_not_used(tmp_path: Path) -> None:
     lay(tmp_path, begin(HOSTS, Lifetimes(), utc_now() - timedelta(days=100)))
     source = DirectorySource(FollowingContext(), Registry(), tmp_path)
     await source.prepare()

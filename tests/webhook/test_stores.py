@@ -40,17 +40,17 @@ async def test_a_damaged_file_is_as_good_as_none(tmp_path: Path, content: bytes)
     assert await store.save(begin(["127.0.0.1"], Lifetimes(), utc_now()))
 
 
-@pytest.mark.parametrize("place", ["folder", "file/state.json"])
+@pytest.mark.parametrize("address", ["folder", "file/state.json"])
 async def test_where_nothing_can_be_kept_they_last_for_the_run_and_the_place_is_named(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, place: str
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, address: str
 ) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
-    store = FileStore(tmp_path / place)
+    store = FileStore(tmp_path / address)
     assert await store.load() is None
     for _ in range(2):
         bundle = begin(["127.0.0.1"], Lifetimes(), utc_now())
         assert await store.save(bundle)
         assert await store.load() == bundle
-    assert caplog.text.count(f"are not persisted: cannot write {tmp_path / place}: ") == 1
+    assert caplog.text.count(f"are not persisted: cannot write {tmp_path / address}: ") == 1
     assert sorted(found.name for found in tmp_path.rglob("*")) == ["file", "folder"]

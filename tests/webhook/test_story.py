@@ -87,8 +87,8 @@ async def test_a_kind_in_two_versions_from_its_first_object_to_a_refusal(
         await store(cluster, "v1alpha1")
         assert (await cluster.get(WidgetV1Beta1, "w")).spec.width == 2
 
-        place = {"name": "w", "namespace": cluster.namespace}
-        alpha = {"apiVersion": "widgets.example.com/v1alpha1", "kind": "Widget", "metadata": place}
+        address = {"name": "w", "namespace": cluster.namespace}
+        alpha = {"apiVersion": "widgets.example.com/v1alpha1", "kind": "Widget", "metadata": address}
         stable = alpha | {"apiVersion": "widgets.example.com/v1"}
         await cluster.client.apply(alpha | {"size": 3}, field_manager="one")
         await cluster.client.apply(stable | {"spec": {"color": "red"}}, field_manager="two")

@@ -166,7 +166,7 @@ async def test_what_broke_a_rule_before_there_was_one_can_still_be_deleted(clust
             await cluster.get(Widget, "old")
 
 
-async def test_nobody_judges_after_a_stop(cluster: Cluster) -> None:
+async def test_writes_are_not_validated_after_a_stop(cluster: Cluster) -> None:
     async with running(cluster):
         assert (await cluster.client.get(VALIDATING, CONFIGURATION))["webhooks"]
     with pytest.raises(kw.NotFound):
@@ -190,7 +190,7 @@ async def test_no_write_loses_a_field_after_a_stop(
         assert (changed.size, changed.color) == (3, "red")
 
 
-async def test_nobody_is_told_what_a_cluster_lacks_that_ends_with_the_run(
+async def test_a_temporary_cluster_logs_no_warning_about_missing_conversion(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     webhooks = WebhookOptions(bind_address="127.0.0.1:0", passing=True)

@@ -1,7 +1,7 @@
 """Objects of the Kubernetes API as Python types: pure, no I/O.
 
-Read in this order: `model` and `resource` (a kind is a class), `fields` (what its schema says), `meta` and
-`conditions` and `steps`, `codec` (to the wire and back), `raw` (as caches keep objects), then the small languages: `quantities`,
+Read in this order: `model` and `resource` (a kind is a class), `fields` (schema metadata), `meta` and
+`conditions` and `steps`, `codec` (encoding and decoding), `raw` (encoded objects), then the text formats: `quantities`,
 `durations`, `times`, `selectors`, `names`, `patches`, `problems`. `builtin` holds the kinds that every cluster has.
 """
 

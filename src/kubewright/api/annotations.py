@@ -1,4 +1,4 @@
-"""Annotations of a class body: read early where they can be, and checked for what the wire can carry."""
+"""Annotations of a class body: evaluated early if possible, and checked for types that JSON can represent."""
 
 import builtins
 import sys
@@ -26,8 +26,8 @@ _WAYS_OUT: dict[Any, str] = {
     tuple: "use list[...]",
     timedelta: "use Duration, which is written as Go does",
     object: _UNTYPED,
-    list: "say what it holds: list[str]",
-    dict: "say what it holds: dict[str, str]",
+    list: "give the type of its elements: list[str]",
+    dict: "give the types of its keys and values: dict[str, str]",
     **dict.fromkeys((Sequence, Iterable, Collection), "use list[...]"),
     **dict.fromkeys((Mapping, MutableMapping), "use dict[str, ...]"),
     Decimal: "use Quantity, which is exact, or float",
@@ -36,7 +36,7 @@ _WAYS_OUT: dict[Any, str] = {
 
 
 class _Unknown:
-    """Stands for a name that is not defined yet, so that the rest of an annotation can be read."""
+    """A placeholder for a name that is not defined yet, so that the rest of an annotation can be evaluated."""
 
     def __getitem__(self, item: object) -> "_Unknown":
         return self
@@ -52,7 +52,7 @@ class _Unknown:
     __ror__ = __or__
 
     def __call__(self) -> None:
-        """Look like a type to `typing`."""
+        """Be callable, as `typing` requires of a type."""
 
 
 class _Guessing(dict[str, Any]):
@@ -61,13 +61,13 @@ class _Guessing(dict[str, Any]):
 
 
 class Names(msgspec.Struct, frozen=True):
-    """The names that a class body sees."""
+    """The names in the scope of a class body."""
 
     module: dict[str, Any]
     local: Mapping[str, Any]
 
     def read(self, annotation: Any) -> Any:
-        """Evaluate a text annotation; one that names what is not there yet stays text."""
+        """Evaluate a string annotation; return it unchanged if a name in it is not defined yet."""
         if not isinstance(annotation, str):
             return annotation
         try:
@@ -76,7 +76,7 @@ class Names(msgspec.Struct, frozen=True):
             return annotation
 
     def guess(self, annotation: Any) -> Any:
-        """Evaluate a text annotation with placeholders for the names that are not there yet."""
+        """Evaluate a string annotation with placeholders for names that are not defined yet."""
         if not isinstance(annotation, str):
             return annotation
         return self._evaluate(annotation, _Guessing({**vars(builtins), **self.module, **self.local}))
@@ -87,7 +87,7 @@ class Names(msgspec.Struct, frozen=True):
 
 
 def body_annotations(namespace: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the annotations of a class body that is being made."""
+    """Return the annotations of a class body that is being executed."""
     if sys.version_info >= (3, 14) and "__annotations__" not in namespace:
         annotate = annotationlib.get_annotate_from_class_namespace(namespace)
         if annotate is None:
@@ -97,7 +97,7 @@ def body_annotations(namespace: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def field_in(annotation: Any) -> Field:
-    """Return what the author said about a field, or an empty `Field`."""
+    """Return the `Field` in an annotation, or an empty one."""
     if get_origin(annotation) is Annotated:
         for extra in reversed(annotation.__metadata__):
             if isinstance(extra, Field):
@@ -113,7 +113,7 @@ def bare(annotation: Any) -> Any:
 
 
 def unfolded(annotation: Any) -> Any:
-    """Return the annotation with what a `NewType` or a `type` statement names in its place."""
+    """Return the annotation with `NewType`s and type aliases resolved."""
     while isinstance(annotation, NewType) or type(annotation).__name__ == "TypeAliasType":
         annotation = annotation.__supertype__ if isinstance(annotation, NewType) else annotation.__value__
     origin, given = get_origin(annotation), get_args(annotation)
@@ -126,7 +126,7 @@ def unfolded(annotation: Any) -> Any:
 
 
 def concrete(annotation: Any, given: Mapping[Any, Any]) -> Any:
-    """Return the annotation with types in the place of the parameters they are given for."""
+    """Return the annotation with type parameters replaced by their arguments."""
     if annotation in given:
         return given[annotation]
     open_ones = getattr(annotation, "__parameters__", ())
@@ -134,7 +134,7 @@ def concrete(annotation: Any, given: Mapping[Any, Any]) -> Any:
 
 
 def members(annotation: Any) -> tuple[Any, ...]:
-    """Return the members of a union, or the one type that it is."""
+    """Return the members of a union, or the type itself if it is not a union."""
     annotation = bare(annotation)
     if get_origin(annotation) in (Union, types.UnionType):
         return tuple(member for part in get_args(annotation) for member in members(part))
@@ -142,16 +142,16 @@ def members(annotation: Any) -> tuple[Any, ...]:
 
 
 def types_in(annotation: Any) -> list[Any]:
-    """Return the types that an annotation is made of: those in lists, maps and unions too."""
+    """Return the types in an annotation, including those in lists, maps and unions."""
     given = () if get_origin(annotation) is Literal else get_args(annotation)
     return [annotation, *(inner for part in given for inner in types_in(part))]
 
 
 def problem(annotation: Any) -> str:
-    """Say why the wire cannot carry this type and what to use instead; nothing when it can."""
+    """Return why JSON cannot represent this type and what to use instead, or an empty string."""
     parts = [part for part in members(annotation) if part not in (None, type(None))]
     if not parts:
-        return "None alone says nothing: use X | None"
+        return "None alone has no value: use X | None"
     if len(parts) == 1:
         return _type_problem(parts[0])
     if set(parts) == {int, str}:

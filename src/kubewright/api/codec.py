@@ -1,4 +1,4 @@
-"""Typed objects to wire values and JSON bytes, and back."""
+"""Encode typed objects as wire values (plain JSON values) and JSON bytes, and decode them."""
 
 import re
 import threading
@@ -25,7 +25,7 @@ from kubewright.guards import must_propagate, text_of
 T = TypeVar("T", bound=msgspec.Struct)
 R = TypeVar("R")
 JsonObject = dict[str, Any]
-"""An object or a part of it as JSON has it: names in camelCase, values plain."""
+"""A JSON object: names in camelCase, plain values."""
 _PLAIN = frozenset({str, int, float, bool})
 _EMPTY: tuple[Any, ...] = ("", [], {})
 _ALWAYS = object()
@@ -37,7 +37,7 @@ _building = threading.RLock()
 
 
 def to_wire(obj: msgspec.Struct, *, without_status: bool = False) -> JsonObject:
-    """Return the wire form: what was set, `apiVersion` and `kind` first for objects.
+    """Return the wire value: the fields that are set, with `apiVersion` and `kind` first for objects.
 
     None is left out, except in a required field with `Field(nullable=True)`, where it is null.
     """
@@ -62,7 +62,7 @@ def with_string_data_encoded(secret: JsonObject) -> JsonObject:
 
 
 def status_wire(obj: Object) -> JsonObject:
-    """Return the wire form for a write to the status subresource: identity and status, nothing else."""
+    """Return the wire value for a write to the status subresource: only the identity and the status."""
     wire, meta = to_wire(obj), obj.metadata
     named = {"name": meta.name, "namespace": meta.namespace}
     return {
@@ -79,7 +79,7 @@ def encode(obj: msgspec.Struct | Mapping[str, Any]) -> bytes:
 
 
 def decode(cls: type[T], data: bytes | str) -> T:
-    """Read an object from JSON; null where a list, map or struct is expected counts as absent.
+    """Decode an object from JSON; null instead of a list, map or struct counts as absent.
 
     Raise DecodeError for every object that cannot be read, also if a hook of the class (`__post_init__`) raises.
     """
@@ -106,7 +106,7 @@ def decode_as(kind: type[R] | Kind, raw: bytes) -> R:
 
 
 def from_wire(cls: type[T], wire: Any) -> T:
-    """Read an object from wire values, by the same rules as `decode`."""
+    """Decode an object from wire values, by the same rules as `decode`."""
     try:
         try:
             return _convert(cls, wire)
@@ -123,7 +123,7 @@ def from_wire(cls: type[T], wire: Any) -> T:
 
 
 def parse(data: bytes | str) -> Any:
-    """Read JSON into wire values."""
+    """Parse JSON into wire values."""
     try:
         return msgspec.json.decode(data)
     except RecursionError as error:
@@ -133,7 +133,7 @@ def parse(data: bytes | str) -> Any:
 
 
 def zero(cls: type[T]) -> T:
-    """Return a value of the type with nothing set: empty text, 0, empty lists where no default exists."""
+    """Return the zero value of a type: an empty string, 0, an empty list; fields have their defaults."""
     return _convert(cls, _tidy_struct(cls, {}, fill=True))
 
 
@@ -155,7 +155,7 @@ def _put(obj: msgspec.Struct, wire: JsonObject) -> None:
 
 
 def _wire_value(value: Any) -> Any:
-    # Most frequent first: this is run for every part of everything that is sent.
+    # Most frequent first: this runs for every part of every object that is sent.
     match value:
         case dict():
             items = cast(JsonObject, value).items()
@@ -191,7 +191,7 @@ def _time(value: datetime) -> str:
 
 @cache
 def _plan(cls: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
-    """Return per field its name and the wire value at which it is left out.
+    """Return the name of each field, and the wire value for which the field is omitted.
 
     Authors' models send numbers and booleans always, and leave out what is empty by default. Built-in kinds leave out
     every default, as Go does where it says omitempty; what may be zero on purpose is `X | None` there.
@@ -259,7 +259,7 @@ def _located(cls: type, error: msgspec.ValidationError) -> DecodeError:
 
 
 def _tidy(annotation: Any, value: Any) -> Any:
-    """Drop the nulls of optional lists, maps, structs and values; give Go's zero to what a built-in requires."""
+    """Drop nulls of optional fields, and set required fields of built-in kinds to Go's zero value."""
     parts = members(annotation)
     for part in parts:
         origin = get_origin(part)
@@ -294,7 +294,7 @@ def _tidy_struct(cls: type[msgspec.Struct], wire: JsonObject, *, fill: bool) -> 
 
 @cache
 def _fields(cls: type[msgspec.Struct]) -> tuple[tuple[str, Any, bool], ...]:
-    """Return per field its name on the wire, its type, and whether it must be there."""
+    """Return the wire name of each field, its type, and whether it is required."""
     types = field_types(cls)
     return tuple((item.encode_name, types[item.name], item.required) for item in msgspec.structs.fields(cls))
 
@@ -306,7 +306,7 @@ def _is_container(part: Any) -> bool:
 
 
 def _nothing(part: Any, *, fill: bool) -> Any:
-    """Return the wire form of Go's zero value of a type."""
+    """Return the wire value of Go's zero value of a type."""
     if get_origin(part) is list:
         return []
     if isinstance(part, type) and issubclass(part, msgspec.Struct):

@@ -23,7 +23,7 @@ _MAX_NANOSECONDS = 2**63 - 1
 
 
 def parse_duration(text: str) -> timedelta:
-    """Read a duration as Go writes it; below a microsecond is cut off."""
+    """Parse a duration in Go's format; fractions of a microsecond are truncated."""
     if text in ("0", "+0", "-0"):
         return timedelta()
     if not re.fullmatch(_WHOLE, text, re.ASCII):
@@ -62,7 +62,7 @@ def _decimal(value: int, places: int) -> str:
 
 
 class Duration(timedelta, Scalar):
-    """A duration as a field type, made from Go's text or as any timedelta: `Duration("1h30m")`, `Duration(hours=2)`."""
+    """A duration as a field type, from Go's format or like a timedelta: `Duration("1h30m")`, `Duration(hours=2)`."""
 
     def __new__(
         cls,
@@ -74,23 +74,23 @@ class Duration(timedelta, Scalar):
         hours: float = 0,
         weeks: float = 0,
     ) -> Self:
-        """Make one; a text stands alone."""
+        """Create a duration from a text in Go's format, or from the arguments of a timedelta."""
         if isinstance(days, str):
             return cls.of(parse_duration(days))
         return super().__new__(cls, days, seconds, microseconds, milliseconds, minutes, hours, weeks)
 
     @classmethod
     def from_wire(cls, value: Any) -> Self:
-        """Read Go's form."""
+        """Parse Go's format."""
         if not isinstance(value, str):
             raise DurationError("a duration is text like 1h30m")
         return cls.of(parse_duration(value))
 
     @classmethod
     def of(cls, duration: timedelta) -> Self:
-        """Make one from any timedelta."""
+        """Return the duration of a timedelta."""
         return cls(days=duration.days, seconds=duration.seconds, microseconds=duration.microseconds)
 
     def to_wire(self) -> str:
-        """Write Go's form."""
+        """Return the duration in Go's format."""
         return format_duration(self)

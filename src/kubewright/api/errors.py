@@ -1,11 +1,11 @@
 """The root of every exception this package raises, and the ones of the pure layer.
 
 KubewrightError
-├── DeclarationError    a class or declaration that cannot be
+├── DeclarationError    an invalid class or declaration
 ├── DecodeError         wire data that does not fit its type
-├── QuantityError       text that is no quantity
-├── DurationError       text that is no duration
-├── SelectorError       text that is no label or field selector
+├── QuantityError       an invalid quantity
+├── DurationError       an invalid duration
+├── SelectorError       an invalid label or field selector
 └── PatchError          a patch that does not apply
 """
 
@@ -46,7 +46,7 @@ class PatchError(KubewrightError, ValueError):
 
 
 def leaves(failure: BaseException) -> Iterator[BaseException]:
-    """Give the failures of a group one by one, those of groups within it too; one that is no group is its own."""
+    """Yield the exceptions of a group and of nested groups, or the exception itself if it is not a group."""
     if not isinstance(failure, BaseExceptionGroup):
         yield failure
         return

@@ -1,4 +1,4 @@
-"""Lines of a watch, read many at a time: a cold cache is ten thousand of them."""
+"""Decode many lines of a watch at once: filling a cache may take ten thousand of them."""
 
 import msgspec
 

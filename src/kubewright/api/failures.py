@@ -1,17 +1,17 @@
-"""What can go wrong between us and an API server.
+"""Exceptions of requests to an API server.
 
 KubewrightError
-├── ApiError                the server said no; chosen by Status.reason
+├── ApiError                an error response; the subclass depends on Status.reason
 │   ├── BadRequest  Unauthorized  Forbidden  NotFound  MethodNotAllowed  NotAcceptable
 │   ├── AlreadyExists  Conflict  Expired  RequestTooLarge  UnsupportedMediaType  Invalid
 │   └── TooManyRequests  InternalError  ServerTimeout  ServiceUnavailable  GatewayTimeout
-├── ConnectionFailed        no answer came
-│   ├── ConnectionLost      an established connection broke, perhaps in the middle of an answer
-│   └── TimedOut            nothing came in time
-├── UnexpectedAnswer        what answered does not speak Kubernetes' API
-├── InvalidRequest          a request that cannot be made, refused before it is sent
-└── ConfigError             a kubeconfig or environment that cannot be used
-    └── CredentialError     credentials that could not be had
+├── ConnectionFailed        no response
+│   ├── ConnectionLost      an established connection was lost, perhaps during a response
+│   └── TimedOut            no response in time
+├── UnexpectedAnswer        the response is not from a Kubernetes API server
+├── InvalidRequest          an invalid request that was not sent
+└── ConfigError             an invalid kubeconfig or environment
+    └── CredentialError     credentials that are not available
 """
 
 import re
@@ -31,7 +31,7 @@ _MANAGER = r'conflict with "(?P<manager>.*?)"(?: |$)'
 _NAMESPACE_TERMINATING = "NamespaceTerminating"
 _TERMINATED = r"namespace (?P<namespace>\S+) is being terminated"
 _ANOTHER_UID = "UID in precondition"
-"""What servers say of a uid that is not the object's: they give this conflict no cause of its own."""
+"""The server's message for a wrong uid: this conflict has no cause of its own."""
 
 
 class ApiError(KubewrightError):

@@ -1,4 +1,4 @@
-"""What an author says about a field or a kind beyond its Python type."""
+"""Schema metadata of fields and kinds that Python types do not express."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -27,7 +27,7 @@ class Rule(_RuleDetails, frozen=True):
 class Field(msgspec.Struct, frozen=True, kw_only=True):
     """Constraints and metadata of a field in the CRD's schema: `Annotated[int, Field(ge=0, description="...")]`.
 
-    Bounds are the server's business: they go into the CRD and never make decoding fail. A field is required when it has
+    Bounds are written to the CRD and checked by the server; decoding does not check them. A field is required when it has
     no default; `optional=False` requires one that has (it is then always sent, even when empty), `optional=True` never.
     `default` is what the server fills in where nothing was sent; the Python default of such a field is None.
     """

@@ -1,10 +1,10 @@
-"""Names by which the API knows kinds and objects."""
+"""The identity of kinds and objects."""
 
 from typing import NamedTuple
 
 
 class GroupVersionKind(NamedTuple):
-    """A kind as objects name it; the core group is the empty string."""
+    """Group, version and kind; the core group is the empty string."""
 
     group: str
     version: str
@@ -17,7 +17,7 @@ class GroupVersionKind(NamedTuple):
 
     @classmethod
     def parse(cls, api_version: str, kind: str) -> "GroupVersionKind":
-        """Read `apiVersion` and `kind` as an object carries them."""
+        """Parse the `apiVersion` and `kind` of an object."""
         group, _, version = api_version.rpartition("/")
         return cls(group, version, kind)
 

@@ -1,4 +1,4 @@
-"""Lookups that an author declares: the cache fills them, declaring them loads nothing that runs."""
+"""Declarations of indexes, which the cache maintains."""
 
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar

@@ -1,4 +1,4 @@
-"""A kind as the API serves it: the one description that client, cache and servers share."""
+"""`Kind`: how the API serves a kind; shared by client, cache and servers."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -16,8 +16,7 @@ Scope = Literal["Namespaced", "Cluster"]
 class Kind(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True, dict=True):
     """Describe a kind that has no class; it can be used wherever a class can, and its objects are dictionaries.
 
-    Of several versions `stored` marks the one that is kept; a kind with one version need not say it. `builtin` marks
-    the kinds that every cluster has, `external` those whose CRDs another project installs.
+    `stored` marks the storage version of a kind with several versions. `builtin` marks the kinds that every cluster has, `external` those whose CRDs another project installs.
     """
 
     group: str

@@ -8,7 +8,7 @@ from kubewright.api.model import Model
 
 
 class OwnerReference(Model, builtin=True):
-    """Names an object that this one belongs to; the collector removes it with its owner."""
+    """A reference to an owner; the garbage collector deletes the object with its owner."""
 
     api_version: str
     kind: str
@@ -19,7 +19,7 @@ class OwnerReference(Model, builtin=True):
 
 
 class ManagedFieldsEntry(Model, builtin=True):
-    """Says which fields one manager owns."""
+    """The fields that one field manager owns."""
 
     manager: str = ""
     operation: str = ""
@@ -53,7 +53,7 @@ class Meta(_Named, builtin=True, lists={"finalizers": (), "owner_references": ("
 
 
 class HasOwners(Protocol):
-    """Metadata, whole or as caches keep it."""
+    """Metadata with owner references."""
 
     @property
     def owner_references(self) -> Sequence[OwnerReference]:

@@ -46,7 +46,7 @@ def snake(name: str) -> str:
 
 
 class ModelType(msgspec.StructMeta):
-    """Makes models: takes the class keywords, gives wire names, refuses what cannot be."""
+    """The metaclass of models: it reads class keywords, sets wire names and rejects invalid declarations."""
 
     __rules__: tuple[Rule, ...]
     __lists__: dict[str, tuple[str, ...]]
@@ -58,7 +58,7 @@ class ModelType(msgspec.StructMeta):
 
     @classmethod
     def __prepare__(cls, name: str, bases: tuple[type, ...], /, **keywords: Any) -> dict[str, object]:
-        """Refuse class keywords that the metaclass does not take, naming the class."""
+        """Raise DeclarationError for unknown class keywords."""
         unknown = keywords.keys() - (cls.__new__.__kwdefaults__ or {}).keys()
         if unknown:
             raise DeclarationError(f"{name}: there is no class keyword {min(unknown)}=")
@@ -77,9 +77,9 @@ class ModelType(msgspec.StructMeta):
         builtin: bool = False,
         kw_only: bool = True,
     ) -> _M:
-        """Make one model; `wire_names`, `lists` and `builtin` are for generated classes."""
+        """Create a model; `wire_names`, `lists` and `builtin` are for generated classes."""
         namespace["__annotations__"] = body_annotations(namespace)
-        # Hundreds of built-in models are made at a start: their generator sees to what is looked for in others.
+        # Hundreds of built-in models are created at start; their generator has already made these checks.
         names = None if builtin else _names_seen(namespace)
         renamed = _inherited_names(bases) if names is None else _read_body(name, bases, namespace, names)
         renamed.update(wire_names or {})
@@ -109,7 +109,7 @@ class ModelType(msgspec.StructMeta):
 
 
 def _names_seen(namespace: Mapping[str, Any]) -> Names:
-    """Return what the class statement sees: its module and, inside a function, the locals there."""
+    """Return the scope of the class statement: its module and, inside a function, the local variables."""
     frame = cast(FrameType, inspect.currentframe())
     while frame.f_back is not None and frame.f_globals.get("__name__") in _MAKERS:
         frame = frame.f_back
@@ -118,7 +118,7 @@ def _names_seen(namespace: Mapping[str, Any]) -> Names:
 
 
 def _fill_generics(namespace: dict[str, Any]) -> None:
-    """Say again, with types, the fields that a generic parent said with parameters; their defaults stay."""
+    """Redeclare the fields of a generic parent with concrete types; their defaults are kept."""
     annotations = namespace["__annotations__"]
     for base in namespace.get("__orig_bases__", ()):
         origin: Any = get_origin(base)
@@ -137,7 +137,7 @@ def _fill_generics(namespace: dict[str, Any]) -> None:
 
 
 def _of_one_wire_name(names: Sequence[str], renamed: Mapping[str, str]) -> str:
-    """Name two fields that would be the same on the wire, if there are such."""
+    """Return two fields with the same wire name, if there are any."""
     seen: dict[str, str] = {}
     for name in names:
         wire = renamed[name] or camel(name)
@@ -150,7 +150,7 @@ def _of_one_wire_name(names: Sequence[str], renamed: Mapping[str, str]) -> str:
 def _refuse_private(cls: ModelType, renamed: Mapping[str, str]) -> None:
     for name in cls.__struct_fields__:
         if name.startswith("_") and not renamed.get(name):
-            way = 'rename it, or say Field(name="...")'
+            way = 'rename it, or use Field(name="...")'
             raise DeclarationError(f"{cls.__name__}.{name}: no wire name follows from it: {way}")
 
 
@@ -168,7 +168,7 @@ def _protect_defaults(cls: str, namespace: dict[str, Any]) -> None:
 
 
 def _read_body(cls: str, bases: tuple[type, ...], namespace: dict[str, Any], names: Names) -> dict[str, str]:
-    """Read what an author's class body says; return the wire names that are given or inherited."""
+    """Check the annotations of a class body; return the explicit and inherited wire names."""
     annotations = namespace["__annotations__"]
     annotations.update({key: unfolded(names.read(value)) for key, value in annotations.items()})
     _fill_generics(namespace)
@@ -191,9 +191,9 @@ def _refuse_problems(cls: ModelType, annotations: Mapping[str, Any]) -> None:
     for name in cls.__struct_fields__:
         if name not in annotations or cls.may_be_pydantic(name, annotations[name]):
             continue
-        trouble = problem(annotations[name])
-        if trouble:
-            raise DeclarationError(f"{cls.__name__}.{name}: {trouble}")
+        reason = problem(annotations[name])
+        if reason:
+            raise DeclarationError(f"{cls.__name__}.{name}: {reason}")
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
@@ -223,7 +223,7 @@ class Model(msgspec.Struct, metaclass=ModelType):
 
 
 def is_builtin(cls: type) -> bool:
-    """Say whether a class follows the rules of Go's types: generated, or shared by all kinds."""
+    """Return True if a class follows the rules of Go's types: generated, or shared by all kinds."""
     return bool(getattr(cls, "__builtin__", False))
 
 
@@ -245,7 +245,7 @@ def field_types(cls: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def field_info(cls: type[msgspec.Struct]) -> dict[str, Field]:
-    """Return what is said about each field."""
+    """Return the `Field` of each field."""
     found = {name: field_in(annotation) for name, annotation in field_types(cls).items()}
     for name, keys in getattr(cls, "__lists__", {}).items():
         found[name] = Field(list_type="map" if keys else "set", list_keys=keys)
@@ -266,7 +266,7 @@ def required_fields(cls: type[msgspec.Struct]) -> list[str]:
 
 
 def check_types(cls: type[msgspec.Struct]) -> None:
-    """Refuse the types in a model and in those below it that text annotations hid when it was made."""
+    """Raise DeclarationError for invalid types that string annotations hid when the model was created."""
     found: set[Any] = set()
     waiting: list[Any] = [cls]
     while waiting:

@@ -1,4 +1,4 @@
-"""Checks of names, label keys and label values, in the words that the API server uses."""
+"""Validation of names, label keys and label values, with the messages of the API server."""
 
 import re
 from collections.abc import Callable
@@ -45,42 +45,42 @@ def _length(value: str, limit: int, unit: str = "characters") -> list[str]:
 
 
 def dns1123_label(value: str) -> list[str]:
-    """Say what keeps a value from being an RFC 1123 label."""
-    troubles = _length(value, 63)
+    """Return why a value is not an RFC 1123 label, or an empty list."""
+    problems = _length(value, 63)
     if not _is(_LABEL, value):
         dotted = _is(_SUBDOMAIN, value)
-        troubles.append(
+        problems.append(
             "must not contain dots" if dotted else _pattern_text(_LABEL_TEXT, _LABEL, "my-name", "123-abc")
         )
-    return troubles
+    return problems
 
 
 def dns1123_subdomain(value: str) -> list[str]:
-    """Say what keeps a value from being an RFC 1123 subdomain, as most object names are."""
-    troubles = _length(value, 253)
+    """Return why a value is not an RFC 1123 subdomain, as most object names are, or an empty list."""
+    problems = _length(value, 253)
     if not _is(_SUBDOMAIN, value):
-        troubles.append(_pattern_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
-    return troubles
+        problems.append(_pattern_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
+    return problems
 
 
 def wildcard_dns1123_subdomain(value: str) -> list[str]:
-    """Say what keeps a value from being a subdomain that starts with `*.`."""
-    troubles = _length(value, 253)
+    """Return why a value is not a subdomain that starts with `*.`, or an empty list."""
+    problems = _length(value, 253)
     if not _is(_WILDCARD, value):
-        troubles.append(_pattern_text(_WILDCARD_TEXT, _WILDCARD, "*.example.com"))
-    return troubles
+        problems.append(_pattern_text(_WILDCARD_TEXT, _WILDCARD, "*.example.com"))
+    return problems
 
 
 def dns1035_label(value: str) -> list[str]:
-    """Say what keeps a value from being an RFC 1035 label, as the names of Services are."""
-    troubles = _length(value, 63)
+    """Return why a value is not an RFC 1035 label, as the names of Services are, or an empty list."""
+    problems = _length(value, 63)
     if not _is(_LABEL_1035, value):
-        troubles.append(_pattern_text(_LABEL_1035_TEXT, _LABEL_1035, "my-name", "abc-123"))
-    return troubles
+        problems.append(_pattern_text(_LABEL_1035_TEXT, _LABEL_1035, "my-name", "abc-123"))
+    return problems
 
 
 def qualified_name(value: str) -> list[str]:
-    """Say what keeps a value from being a label key: a name with an optional DNS prefix."""
+    """Return why a value is not a label key: a name with an optional DNS prefix, or an empty list."""
     examples = ("MyName", "my.name", "123-abc")
     prefix, slash, name = value.rpartition("/")
     if "/" in prefix:
@@ -88,47 +88,47 @@ def qualified_name(value: str) -> list[str]:
         return [
             f"a valid label key {text} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
         ]
-    troubles: list[str] = []
+    problems: list[str] = []
     if slash and not prefix:
-        troubles.append("prefix part must be non-empty")
+        problems.append("prefix part must be non-empty")
     elif slash:
-        troubles += [f"prefix part {trouble}" for trouble in _length(prefix, 253, "bytes")]
+        problems += [f"prefix part {problem}" for problem in _length(prefix, 253, "bytes")]
         if not _is(_SUBDOMAIN, prefix):
-            troubles.append(f"prefix part {_pattern_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, 'example.com')}")
+            problems.append(f"prefix part {_pattern_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, 'example.com')}")
     if not name:
-        troubles.append("name part must be non-empty")
-    troubles += [f"name part {trouble}" for trouble in _length(name, 63, "bytes")]
+        problems.append("name part must be non-empty")
+    problems += [f"name part {problem}" for problem in _length(name, 63, "bytes")]
     if not _is(_QUALIFIED, name):
-        troubles.append(f"name part {_pattern_text(_QUALIFIED_TEXT, _QUALIFIED, *examples)}")
-    return troubles
+        problems.append(f"name part {_pattern_text(_QUALIFIED_TEXT, _QUALIFIED, *examples)}")
+    return problems
 
 
 def label_value(value: str) -> list[str]:
-    """Say what keeps a value from being the value of a label."""
-    troubles = _length(value, 63, "bytes")
+    """Return why a value is not the value of a label, or an empty list."""
+    problems = _length(value, 63, "bytes")
     if not _is(_LABEL_VALUE, value):
-        troubles.append(_pattern_text(_LABEL_VALUE_TEXT, _LABEL_VALUE, "MyValue", "my_value", "12345"))
-    return troubles
+        problems.append(_pattern_text(_LABEL_VALUE_TEXT, _LABEL_VALUE, "MyValue", "my_value", "12345"))
+    return problems
 
 
 def path_segment(value: str) -> list[str]:
-    """Say what keeps a value from being a part of a URL path, the least that every name must be."""
+    """Return why a value is not a part of a URL path, the least that every name must be, or an empty list."""
     if value in (".", ".."):
         return [f"may not be '{value}'"]
     return [f"may not contain '{sign}'" for sign in "/%" if sign in value]
 
 
 def config_key(value: str) -> list[str]:
-    """Say what keeps a value from being a key of a ConfigMap or a Secret."""
-    troubles = _length(value, 253)
+    """Return why a value is not a key of a ConfigMap or a Secret, or an empty list."""
+    problems = _length(value, 253)
     if not _is(_CONFIG_KEY, value):
         text = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
-        troubles.append(_pattern_text(text, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
-    return troubles + _upward(value)
+        problems.append(_pattern_text(text, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
+    return problems + _upward(value)
 
 
 def http_header_name(value: str) -> list[str]:
-    """Say what keeps a value from being the name of an HTTP header."""
+    """Return why a value is not the name of an HTTP header, or an empty list."""
     if _is(_HEADER, value):
         return []
     text = "a valid HTTP header must consist of alphanumeric characters or '-'"
@@ -136,17 +136,17 @@ def http_header_name(value: str) -> list[str]:
 
 
 def port_name(value: str) -> list[str]:
-    """Say what keeps a value from being the name of a port (RFC 6335)."""
-    troubles = _length(value, 15)
+    """Return why a value is not the name of a port (RFC 6335), or an empty list."""
+    problems = _length(value, 15)
     if not _is("[-a-z0-9]+", value):
-        troubles.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+        problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not re.search("[a-z]", value):
-        troubles.append("must contain at least one letter (a-z)")
+        problems.append("must contain at least one letter (a-z)")
     if "--" in value:
-        troubles.append("must not contain consecutive hyphens")
+        problems.append("must not contain consecutive hyphens")
     if value.startswith("-") or value.endswith("-"):
-        troubles.append("must not begin or end with a hyphen")
-    return troubles
+        problems.append("must not begin or end with a hyphen")
+    return problems
 
 
 def generated(check: Callable[[str], list[str]], prefix: str) -> list[str]:

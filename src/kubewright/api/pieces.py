@@ -1,4 +1,4 @@
-"""JSON cut into its outermost pieces by counting brackets: for objects nested deeper than a decoder follows."""
+"""Split JSON into its outermost values by counting brackets, for objects nested too deeply for a decoder."""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def members(data: bytes) -> dict[str, bytes]:
 
 
 def elements(data: bytes) -> Iterator[bytes]:
-    """Yield what stands between the commas of a JSON array, or object."""
+    """Yield the elements of a JSON array or object as bytes."""
     depth, begin = 0, 1
     for token in _TOKEN.finditer(data):
         mark = token.group()[:1]

@@ -1,4 +1,4 @@
-"""What is wrong with a field of an object, in the words that the API server uses."""
+"""Field errors with the messages of the API server."""
 
 import json
 from collections.abc import Sequence
@@ -117,7 +117,7 @@ def _as_json(value: Any) -> Any:
 
 
 class FieldError(msgspec.Struct, frozen=True):
-    """One thing that is wrong: what kind of trouble, at which field, with which value."""
+    """One validation error: its type, the field and the value."""
 
     type: ProblemType
     field: str
@@ -172,12 +172,12 @@ def forbidden(field: str, detail: str) -> FieldError:
 
 
 def not_found(field: str, value: Any) -> FieldError:
-    """Report a value that names nothing."""
+    """Report a value that refers to nothing."""
     return FieldError("FieldValueNotFound", field, value)
 
 
 def internal(field: str, detail: str) -> FieldError:
-    """Report trouble that is not the caller's."""
+    """Report an internal error."""
     return FieldError("InternalError", field, OMITTED, detail)
 
 

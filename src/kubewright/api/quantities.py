@@ -51,7 +51,7 @@ class Quantity(Scalar):
 
     @classmethod
     def of(cls, value: Decimal, format: Format = "DecimalSI") -> Self:  # noqa: A002 - what Kubernetes calls it
-        """Make a quantity from an exact number, to be written in the given family of suffixes."""
+        """Return the quantity of an exact number, formatted with the given family of suffixes."""
         sign, digits, exponent = value.as_tuple()
         if not isinstance(exponent, int):
             raise QuantityError(f"{value} is no amount")
@@ -75,7 +75,7 @@ class Quantity(Scalar):
 
     @property
     def format(self) -> Format:
-        """Return the family of suffixes it is written in."""
+        """Return the family of suffixes of its format."""
         return self._format
 
     @property
@@ -162,7 +162,7 @@ class Quantity(Scalar):
         return self._mantissa != 0
 
     def __int__(self) -> int:
-        """Return whole units, rounded up (away from zero) so that a little never becomes nothing."""
+        """Return whole units, rounded away from zero so that a small amount never becomes 0."""
         number, scale = _rounded_up(self._mantissa, self._exponent, 0)
         return number * 10**scale
 
@@ -211,7 +211,7 @@ def _interpret(suffix: str) -> tuple[int, int, Format]:
 
 
 def _is_small(format: Format, exponent: int, whole: str, fraction: str) -> bool:  # noqa: A002 - as above
-    """Say whether Kubernetes takes its exact path for small numbers, which also keeps some texts as they came."""
+    """Return True if Kubernetes takes its exact path for small numbers, which also keeps some texts as they came."""
     if format == "BinarySI":
         return not fraction and 14 - len(whole) - exponent * 3 // 10 >= 0
     return len(whole) + len(fraction) <= _FAST_DIGITS and exponent - len(fraction) >= _NANO

@@ -1,4 +1,4 @@
-"""Objects as caches keep them: their JSON bytes beside a small typed record of the metadata."""
+"""Encoded objects, as caches hold them: JSON bytes with a small typed record of the metadata."""
 
 import sys
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _NONE = msgspec.Raw(b"null")
 
 
 class PartialMeta(msgspec.Struct, gc=False, rename="camel"):
-    """The metadata of a kept object; labels and annotations are read when asked for, managed fields stay unread."""
+    """The metadata of an encoded object; labels and annotations are decoded on demand, managed fields never."""
 
     # In the order in which servers write them, where reading finds them fastest.
     name: str = ""
@@ -43,12 +43,12 @@ class PartialMeta(msgspec.Struct, gc=False, rename="camel"):
 
     @property
     def labels(self) -> dict[str, str]:
-        """Return the labels, read anew."""
+        """Return the labels, decoded for each call."""
         return _texts(self.label_data)
 
     @property
     def annotations(self) -> dict[str, str]:
-        """Return the annotations, read anew."""
+        """Return the annotations, decoded for each call."""
         return _texts(self.annotation_data)
 
     @property
@@ -57,7 +57,7 @@ class PartialMeta(msgspec.Struct, gc=False, rename="camel"):
         return ObjectKey(self.namespace, self.name)
 
     def settle(self) -> None:
-        """Copy what is a view of the page that the object came in, so that the page can be freed."""
+        """Copy views of the page that contained the object, so that the page can be freed."""
         # Ten thousand objects of one namespace and one template need not hold its name and labels each.
         self.namespace = sys.intern(self.namespace)
         self.label_data = _shared(bytes(self.label_data))
@@ -71,7 +71,7 @@ def _shared(data: bytes) -> msgspec.Raw:
 
 
 class RawObject(msgspec.Struct, gc=False, frozen=True, eq=False):
-    """An object as bytes, with its metadata read; the bytes may be a part of the page that the object came in."""
+    """An object as bytes, with decoded metadata; the bytes may be a view of a page of a list."""
 
     meta: PartialMeta
     data: bytes
@@ -84,14 +84,14 @@ class RawObject(msgspec.Struct, gc=False, frozen=True, eq=False):
         return self.data[self.start : self.stop]
 
     def owned(self) -> "RawObject":
-        """Return the object with bytes of its own, so that its page can be freed."""
+        """Return the object with its own copy of the bytes, so that its page can be freed."""
         if self.stop == sys.maxsize:
             return self
         self.meta.settle()
         return RawObject(self.meta, self.raw)
 
     def copied(self) -> "RawObject":
-        """Return the object with a record of its own on the same bytes, so that it can be changed."""
+        """Return the object with a copy of its metadata on the same bytes, so that it can be changed."""
         return RawObject(replace(self.meta), self.data, self.start, self.stop)
 
     def __eq__(self, other: object) -> bool:
@@ -156,7 +156,7 @@ _events = msgspec.json.Decoder(_Event)
 
 
 def raw_object(data: bytes) -> RawObject:
-    """Read the metadata of an object and keep its bytes."""
+    """Decode the metadata of an object and keep its bytes."""
     try:
         return RawObject(_read(_items, _Item, data).metadata, data)
     except RecursionError:
@@ -165,7 +165,7 @@ def raw_object(data: bytes) -> RawObject:
 
 
 def _shallow(metadata: bytes) -> bytes:
-    """Leave out the managed fields, which are as deep as the object."""
+    """Remove the managed fields, which are nested as deeply as the object."""
     kept = (
         b"%b:%b" % (msgspec.json.encode(name), value)
         for name, value in members(metadata).items()
@@ -175,7 +175,7 @@ def _shallow(metadata: bytes) -> bytes:
 
 
 def split_list(data: bytes) -> RawList:
-    """Split a list into its objects, which share the bytes of the page; `owned` frees one of it."""
+    """Split a list into its objects, which share the bytes of the page; `owned` copies one."""
     try:
         return _cut(data) or _parted(data)
     except RecursionError:
@@ -186,7 +186,7 @@ def split_list(data: bytes) -> RawList:
 
 
 def _parted(data: bytes) -> RawList:
-    """Split a page however it is written."""
+    """Split a page of any format."""
     page = _read(_lists, _List, data)
     objects, read = list(map(bytes, page.items or ())), _items.decode
     try:
@@ -198,7 +198,7 @@ def _parted(data: bytes) -> RawList:
 
 
 def _cut(data: bytes) -> RawList | None:
-    """Split a page where objects begin alike, as servers write them; None where that does not prove right.
+    """Split a page at the common beginning of its objects; return None if that is not possible.
 
     JSON objects end themselves: when each piece is one whole object and the page without them is a whole list, no other
     division is possible. So one reading does, where finding the pieces by parsing takes two.
@@ -227,7 +227,7 @@ def _cut(data: bytes) -> RawList | None:
 
 
 def _ends(data: bytes, separator: bytes, start: int, stop: int) -> list[int]:
-    """Return where pieces end: at each separator, whose first byte is the last of a piece, and at the stop."""
+    """Return the ends of the pieces: at each separator, whose first byte belongs to the piece, and at the stop."""
     ends: list[int] = []
     add, find = ends.append, data.find
     while (found := find(separator, start, stop)) >= 0:
@@ -238,7 +238,7 @@ def _ends(data: bytes, separator: bytes, start: int, stop: int) -> list[int]:
 
 
 def decode_event(line: bytes) -> WatchEvent:
-    """Read one line of a watch."""
+    """Decode one line of a watch."""
     try:
         event = _read(_events, _Event, line)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""RBAC rules as values, and those that every operator needs beside what its controllers declare."""
+"""RBAC rules, and those that every operator needs in addition to what its controllers declare."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple

@@ -37,7 +37,7 @@ _RESERVED = frozenset({"apiVersion", "kind"})
 
 
 class ObjectType(ModelType):
-    """Makes kinds: reads the class keywords into a `Kind` and the generics into concrete fields."""
+    """The metaclass of kinds: it creates the `Kind` from class keywords, and concrete fields from generics."""
 
     __kind__: Kind
     __crd_metadata__: dict[str, dict[str, str]]
@@ -78,7 +78,7 @@ class ObjectType(ModelType):
         external: bool = False,
         kw_only: bool = True,
     ) -> _O:
-        """Make one kind; without group and version, a class for others to derive from."""
+        """Create a kind; without group and version, a base class."""
         _fill_generics(name, namespace)
         cls = super().__new__(
             mcls,
@@ -126,7 +126,7 @@ class ObjectType(ModelType):
 
 
 def _fill_generics(name: str, namespace: dict[str, Any]) -> None:
-    """Make the fields that a generic parent left open concrete, with what defaults they can have."""
+    """Create concrete fields with defaults for the type parameters of a generic parent."""
     for base in namespace.get("__orig_bases__", ()):
         origin = get_origin(base)
         if not isinstance(origin, ObjectType):
@@ -222,7 +222,7 @@ def _refuse_crd_metadata(name: str, labels: Mapping[str, str], annotations: Mapp
 
 
 def _status_of_no_kind() -> Any:
-    """Stand for the default that each `Resource[Spec, Status]` gets from its own Status."""
+    """Raise: a placeholder for the default that each `Resource[Spec, Status]` gets from its Status."""
     raise DeclarationError("Resource alone is no kind: derive from Resource[Spec, Status]")
 
 
@@ -305,7 +305,7 @@ def is_controlled_by(child: Object, owner: Object) -> bool:
 
 
 def owner_reference(owner: Object, *, controller: bool = True) -> OwnerReference:
-    """Return the reference by which a child names its owner."""
+    """Return the owner reference to put into a child."""
     kind, meta = kind_of(owner), owner.metadata
     if not meta.uid:
         way = "only an object that was read from the server can own another"

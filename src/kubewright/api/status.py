@@ -1,4 +1,4 @@
-"""`Status`: what a server answers when it does not answer with an object."""
+"""`Status`: the response to a failed request, and to some deletions."""
 
 import msgspec
 

@@ -2,7 +2,7 @@
 
 In reading order: `selection` (what is held), `watcher` (how it is followed), `store` (the newest known states, own
 writes included), `trimming`, `feed` (one selection), `informer` (a feed read as one class, with indexes), `cache` (all of
-them). The entry point is `Cache.informer`. The client is only a `Source` here, so declaring an operator loads no I/O
+them). The entry point is `Cache.informer`. The client is only a `ListerWatcher` here, so declaring an operator loads no I/O
 library.
 """
 
@@ -11,8 +11,8 @@ from kubewright.cache.cache import Cache
 from kubewright.cache.feed import CacheSyncTimeout, Feed, Undecodable
 from kubewright.cache.informer import Informer
 from kubewright.cache.selection import Selection, Transform
-from kubewright.cache.source import Source
-from kubewright.cache.store import Change
+from kubewright.cache.source import ListerWatcher
+from kubewright.cache.store import StoreChange
 from kubewright.cache.watcher import (
     Applied,
     Deleted,
@@ -29,17 +29,17 @@ __all__ = [
     "Applied",
     "Cache",
     "CacheSyncTimeout",
-    "Change",
     "Deleted",
     "Failed",
     "Feed",
     "Index",
     "Informer",
+    "ListerWatcher",
     "Progressed",
     "Restarted",
     "Resumed",
     "Selection",
-    "Source",
+    "StoreChange",
     "Synced",
     "Transform",
     "Undecodable",

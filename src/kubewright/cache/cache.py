@@ -11,7 +11,7 @@ from kubewright.cache.definitions import DefinitionWatches
 from kubewright.cache.feed import Feed, FeedOptions
 from kubewright.cache.informer import Informer
 from kubewright.cache.selection import Selection
-from kubewright.cache.source import Source
+from kubewright.cache.source import ListerWatcher
 from kubewright.metrics import Registry
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ class Cache:
 
     def __init__(
         self,
-        source: Source,
+        source: ListerWatcher,
         *,
         metrics: Registry | None = None,
         sync_timeout: float = 120.0,

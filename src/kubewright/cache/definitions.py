@@ -14,7 +14,7 @@ import msgspec
 
 from kubewright.api import Kind, RawObject
 from kubewright.cache.selection import Selection
-from kubewright.cache.source import Source
+from kubewright.cache.source import ListerWatcher
 from kubewright.cache.watcher import Applied, Failed, watch_forever
 
 DEFINITION = Kind(
@@ -32,7 +32,7 @@ _log = logging.getLogger("kubewright.cache")
 class DefinitionWatches:
     """Watch the CRD of each kind that is missing, and call `established` when the server serves the kind."""
 
-    def __init__(self, source: Source, established: Callable[[Kind], None]) -> None:
+    def __init__(self, source: ListerWatcher, established: Callable[[Kind], None]) -> None:
         self._source = source
         self._established = established
         self._tasks: dict[Kind, asyncio.Task[None]] = {}

@@ -15,8 +15,8 @@ import msgspec
 
 from kubewright.api import Kind, KubewrightError, NotFound, ObjectKey, RawObject, ServiceUnavailable
 from kubewright.cache.selection import Selection
-from kubewright.cache.source import Source
-from kubewright.cache.store import Change, Store
+from kubewright.cache.source import ListerWatcher
+from kubewright.cache.store import Store, StoreChange
 from kubewright.cache.trimming import Trimmer
 from kubewright.cache.watcher import (
     Applied,
@@ -32,7 +32,7 @@ from kubewright.cache.watcher import (
 from kubewright.guards import attempt
 from kubewright.metrics import Registry
 
-Subscriber = Callable[[Change], None]
+Subscriber = Callable[[StoreChange], None]
 
 STALE_AFTER = 60.0
 """Seconds after which a failing watch makes the operator unready: its view of the cluster is old."""
@@ -112,7 +112,7 @@ class Feed:
     """The objects of one selection as bytes; one watch serves all informers of it, whatever their classes."""
 
     def __init__(
-        self, source: Source, selection: Selection, options: FeedOptions, *, required: bool = True
+        self, source: ListerWatcher, selection: Selection, options: FeedOptions, *, required: bool = True
     ) -> None:
         self.selection = selection
         self.required: bool = required
@@ -232,7 +232,7 @@ class Feed:
         """
         self._subscribers.append(subscriber)
         for key, raw in list(self._store.objects.items()):
-            self._call(subscriber, Change(key, None, raw, initial=True))
+            self._call(subscriber, StoreChange(key, None, raw, initial=True))
         return lambda: self._subscribers.remove(subscriber)
 
     def record_write(self, raw: RawObject) -> None:
@@ -281,7 +281,7 @@ class Feed:
 
         return attempt(self._trimmer.trim, obj, failed)
 
-    def _notify(self, changes: Sequence[Change]) -> None:
+    def _notify(self, changes: Sequence[StoreChange]) -> None:
         for change in changes:
             if len(self.undecodable):
                 self.undecodable.changed(change.key, change.new)
@@ -290,7 +290,7 @@ class Feed:
             for subscriber in self._subscribers:
                 self._call(subscriber, change)
 
-    def _call(self, subscriber: Subscriber, change: Change) -> None:
+    def _call(self, subscriber: Subscriber, change: StoreChange) -> None:
         def failed(error: BaseException) -> None:
             _log.error(
                 "A subscriber failed on a change of %s %s",

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 from kubewright.api import Index, KubewrightError, ObjectKey, RawObject, decode, parse, parse_labels
 from kubewright.cache.feed import Feed, Subscriber, Undecodable
 from kubewright.cache.selection import Selection
-from kubewright.cache.store import Change
+from kubewright.cache.store import StoreChange
 from kubewright.guards import attempt
 
 T = TypeVar("T")
@@ -122,7 +122,7 @@ class Informer(Generic[T]):
             self._remove_indexer()
             self._remove_indexer = None
 
-    def _index(self, change: Change) -> None:
+    def _index(self, change: StoreChange) -> None:
         if not self._indexes:
             return
         if change.new is None:

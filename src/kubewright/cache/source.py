@@ -6,7 +6,7 @@ from typing import Protocol
 from kubewright.api import Kind, RawList, WatchEvent
 
 
-class Source(Protocol):
+class ListerWatcher(Protocol):
     """A client that lists and watches.
 
     Failures are KubewrightErrors; those that the server answered carry a `status`.

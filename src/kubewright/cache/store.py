@@ -38,7 +38,7 @@ def compare_versions(incoming: str, known: str) -> int:
         return 1
 
 
-class Change(msgspec.Struct, gc=False, frozen=True):
+class StoreChange(msgspec.Struct, gc=False, frozen=True):
     """The states of one object before and after; `initial` marks objects of the first list."""
 
     key: ObjectKey
@@ -66,7 +66,7 @@ class _Tombstone(msgspec.Struct):
         return compare_versions(obj.meta.resource_version, self.version) <= 0
 
 
-NOTHING: Sequence[Change] = ()
+NOTHING: Sequence[StoreChange] = ()
 
 
 class Store:
@@ -97,9 +97,9 @@ class Store:
         for gone in self._gone.values():
             gone.listed = False
 
-    def end_list(self, version: str) -> Sequence[Change]:
+    def end_list(self, version: str) -> Sequence[StoreChange]:
         """Remove what the list of this version lacks, unless we wrote it later."""
-        changes: list[Change] = []
+        changes: list[StoreChange] = []
         restored = compare_versions(version, self.progress) < 0
         if restored:
             self._gone.clear()
@@ -126,7 +126,7 @@ class Store:
         self.progress = version
         return changes
 
-    def apply(self, obj: RawObject) -> Sequence[Change]:
+    def apply(self, obj: RawObject) -> Sequence[StoreChange]:
         """Store an object from a list or a watch event."""
         key = obj.meta.key
         if self._unlisted is None:
@@ -140,7 +140,7 @@ class Store:
                 gone.seen = gone.listed = True
         return self._put(key, obj, initial=not self._filled)
 
-    def delete(self, obj: RawObject) -> Sequence[Change]:
+    def delete(self, obj: RawObject) -> Sequence[StoreChange]:
         """Remove an object after a watch event that it was deleted or left the selection."""
         key, version = obj.meta.key, obj.meta.resource_version
         if self._unlisted is None:
@@ -168,9 +168,9 @@ class Store:
                 if compare_versions(version, gone.version) < 0 or (gone.final and gone.seen)
             }
 
-    def clear(self) -> Sequence[Change]:
+    def clear(self) -> Sequence[StoreChange]:
         """Remove everything: the server no longer serves the kind, and may begin it anew later."""
-        changes = [Change(key, known, None) for key, known in self.objects.items()]
+        changes = [StoreChange(key, known, None) for key, known in self.objects.items()]
         self.objects.clear()
         self._gone.clear()
         self._older.clear()
@@ -178,7 +178,7 @@ class Store:
         self.progress = ""
         return changes
 
-    def record_write(self, obj: RawObject) -> Sequence[Change]:
+    def record_write(self, obj: RawObject) -> Sequence[StoreChange]:
         """Store the answer to our own write, as if the watch had brought it."""
         key, version = obj.meta.key, obj.meta.resource_version
         if not self._selection.admits(key) or self._is_reported(version):
@@ -196,7 +196,7 @@ class Store:
         self._gone[key] = _Tombstone(obj.meta.uid, version, final=False, seen=False)
         return self._remove(key)
 
-    def record_delete(self, key: ObjectKey, uid: str, version: str) -> Sequence[Change]:
+    def record_delete(self, key: ObjectKey, uid: str, version: str) -> Sequence[StoreChange]:
         """Remove an object that our own delete ended; `version` is its last one, if known."""
         known = self.objects.get(key)
         if known is not None:
@@ -218,7 +218,7 @@ class Store:
     def _is_reported(self, version: str) -> bool:
         return bool(self.progress) and compare_versions(self.progress, version) >= 0
 
-    def _put(self, key: ObjectKey, obj: RawObject, *, initial: bool) -> Sequence[Change]:
+    def _put(self, key: ObjectKey, obj: RawObject, *, initial: bool) -> Sequence[StoreChange]:
         gone = self._gone.get(key)
         if gone is not None:
             if gone.refuses(obj):
@@ -245,17 +245,17 @@ class Store:
 
     def _replace(
         self, key: ObjectKey, known: RawObject | None, obj: RawObject, *, initial: bool
-    ) -> Sequence[Change]:
+    ) -> Sequence[StoreChange]:
         if self._trim is not None:
             obj = self._trim(obj)
         self.objects[key] = obj
         if known is None:
-            return (Change(key, None, obj, initial),)
+            return (StoreChange(key, None, obj, initial),)
         if known.meta.uid != obj.meta.uid:
             # Deleted and created again between two reads: two changes, as a watch would have reported.
-            return (Change(key, known, None), Change(key, None, obj))
-        return (Change(key, known, obj, initial),)
+            return (StoreChange(key, known, None), StoreChange(key, None, obj))
+        return (StoreChange(key, known, obj, initial),)
 
-    def _remove(self, key: ObjectKey) -> Sequence[Change]:
+    def _remove(self, key: ObjectKey) -> Sequence[StoreChange]:
         known = self.objects.pop(key, None)
-        return (Change(key, known, None),) if known is not None else NOTHING
+        return (StoreChange(key, known, None),) if known is not None else NOTHING

@@ -27,7 +27,7 @@ class _Entry(msgspec.Struct, gc=False, rename="camel"):
 
     @property
     def parts(self) -> set[bool]:
-        """Return whether it lists fields of the status (True), of the rest (False), or both."""
+        """Return which parts its fields belong to: True for the status, False for the rest."""
         return {step == "f:status" for step in self.fields_v1 or ()}
 
 

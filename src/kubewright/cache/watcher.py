@@ -27,7 +27,7 @@ import msgspec
 from kubewright.api import DecodeError, KubewrightError, RawObject, Status, WatchEvent
 from kubewright.backoff import Backoff
 from kubewright.cache.selection import Selection
-from kubewright.cache.source import Source
+from kubewright.cache.source import ListerWatcher
 from kubewright.cache.stalls import Stalled, StallTimeout
 from kubewright.cache.store import compare_versions
 from kubewright.metrics import Registry
@@ -148,7 +148,7 @@ class _Sort(Enum):
 
 
 def watch_forever(
-    source: Source,
+    source: ListerWatcher,
     selection: Selection,
     *,
     streaming: bool = True,
@@ -179,7 +179,7 @@ class _Narrowed(TypedDict):
 class _Watcher:
     def __init__(
         self,
-        source: Source,
+        source: ListerWatcher,
         selection: Selection,
         streaming: bool,
         metrics: Registry,
@@ -447,7 +447,7 @@ def _code(error: KubewrightError) -> int:
 
 
 def _unreadable(error: KubewrightError) -> bool:
-    """Return whether the stream brought what is no event: going on from before it would bring it again."""
+    """Return True if the stream brought what is no event: going on from before it would bring it again."""
     return isinstance(error, DecodeError) or isinstance(error.__cause__, DecodeError)
 
 

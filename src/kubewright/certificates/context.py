@@ -21,7 +21,7 @@ class FollowingContext(ssl.SSLContext):
 
     @property
     def loaded(self) -> bool:
-        """Say whether there is a certificate to show."""
+        """Return True if there is a certificate to show."""
         return self._newest is not None
 
     def load(self, certificate: bytes, key: bytes) -> None:

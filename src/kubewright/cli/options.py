@@ -129,7 +129,7 @@ def apply_dry_run_option(function: F) -> F:
 
 
 def timeout_option(default: float, until: str) -> Callable[[F], F]:
-    """Take how many seconds to wait, and say until what."""
+    """Add the option --timeout with a help text."""
     return click.option(
         "--timeout",
         metavar="SECONDS",

@@ -2,7 +2,7 @@
 
 Read in this order: `config` and `kubeconfig` (which cluster, with which identity), `requests` (every verb as a pure function to a
 request value), `transport` (HTTP, and nothing else knows it), then the verbs themselves: `reader`, `writer`, `client`.
-What can go wrong is in `kubewright.api.failures`, and named here too.
+The exceptions are those of `kubewright.api.failures`, and are exported here too.
 """
 
 from kubewright.api import (
@@ -47,12 +47,13 @@ from kubewright.client.config import (
 from kubewright.client.discovery import ApiResource, ServerVersion
 from kubewright.client.kubeconfig import config_from_kubeconfig, in_cluster_config, load_config
 from kubewright.client.reader import ObjectList
-from kubewright.client.requests import Request, Selection, WriteOptions
+from kubewright.client.requests import ApiRequest, ListOptions, WriteOptions
 from kubewright.http.client import ClientResponse
 
 __all__ = [
     "AlreadyExists",
     "ApiError",
+    "ApiRequest",
     "ApiResource",
     "BadRequest",
     "Client",
@@ -72,6 +73,7 @@ __all__ = [
     "InternalError",
     "Invalid",
     "InvalidRequest",
+    "ListOptions",
     "MethodNotAllowed",
     "MissingRule",
     "NotAcceptable",
@@ -79,11 +81,9 @@ __all__ = [
     "ObjectList",
     "OidcProvider",
     "RateLimit",
-    "Request",
     "RequestTooLarge",
     "ScaleReplicas",
     "ScaleState",
-    "Selection",
     "ServerTimeout",
     "ServerVersion",
     "ServiceAccountToken",

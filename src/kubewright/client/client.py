@@ -1,4 +1,4 @@
-"""`Client`: everything an author or the runtime asks of a cluster; the rarer verbs are here."""
+"""`Client`: all verbs; scale, eviction, tokens and logs are in this module."""
 
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
@@ -16,12 +16,12 @@ from kubewright.api import (
     kind_of,
 )
 from kubewright.client import requests
-from kubewright.client.requests import Propagation, Request
-from kubewright.client.writer import Writer
+from kubewright.client.requests import ApiRequest, Propagation
+from kubewright.client.writer import ClientWriter
 
 PODS = Kind(group="", version="v1", kind="Pod", plural="pods", status=True, builtin=True)
 SERVICE_ACCOUNTS = Kind(group="", version="v1", kind="ServiceAccount", plural="serviceaccounts", builtin=True)
-LOG_SILENCE = 3600.0
+LOG_IDLE_TIMEOUT = 3600.0
 
 
 class ScaleReplicas(msgspec.Struct):
@@ -32,7 +32,7 @@ class ScaleReplicas(msgspec.Struct):
 
 
 class ScaleState(msgspec.Struct):
-    """What the scale subresource says: desired replicas, current replicas and the selector."""
+    """A scale subresource: desired replicas, current replicas and the selector."""
 
     spec: ScaleReplicas = msgspec.field(default_factory=ScaleReplicas)
     status: ScaleReplicas = msgspec.field(default_factory=ScaleReplicas)
@@ -48,7 +48,7 @@ class _TokenRequest(msgspec.Struct):
 
 
 class ServiceAccountToken:
-    """A token that the server made; it shows in no repr."""
+    """A token of a ServiceAccount; repr does not show it."""
 
     __slots__ = ("expires", "token")
 
@@ -60,11 +60,11 @@ class ServiceAccountToken:
         return f"ServiceAccountToken(expires={self.expires:%Y-%m-%dT%H:%M:%SZ})"
 
 
-class Client(Writer):
+class Client(ClientWriter):
     """A client of one cluster: `async with Client(load_config()) as client: ...`.
 
     Kinds are given as classes, and objects come typed; or as `Kind`, and objects are wire dictionaries.
-    Every request has a time-out. What can go wrong is in `kubewright.api.failures`.
+    Every request has a timeout. Methods raise the exceptions of `kubewright.api.failures`.
     """
 
     async def get_scale(self, kind: type[Object] | Kind, name: str, namespace: str = "") -> ScaleState:
@@ -104,7 +104,7 @@ class Client(Writer):
         grace_period_seconds: int | None = None,
         dry_run: bool = False,
     ) -> None:
-        """Delete a Pod if its disruption budget allows; `TooManyRequests` at once when it does not."""
+        """Evict a Pod; raise TooManyRequests immediately if its disruption budget does not allow it."""
         options = requests.delete_options(uid, "", propagation, grace_period_seconds, dry_run)
         eviction = {
             "apiVersion": "policy/v1",
@@ -112,7 +112,9 @@ class Client(Writer):
             "metadata": {"name": name, "namespace": namespace},
             "deleteOptions": options,
         }
-        await self.raw(requests.post_subresource(PODS, name, namespace, "eviction", eviction, patient=False))
+        await self.raw(
+            requests.post_subresource(PODS, name, namespace, "eviction", eviction, honor_retry_after=False)
+        )
 
     async def token_request(
         self,
@@ -123,7 +125,7 @@ class Client(Writer):
         lifetime: timedelta = timedelta(hours=1),
         bound_to: Object | None = None,
     ) -> ServiceAccountToken:
-        """Have a token made for a ServiceAccount; bound to a Pod, Secret or Node it is worth nothing without that."""
+        """Request a token for a ServiceAccount; a token that is bound to a Pod, Secret or Node expires with it."""
         spec: JsonObject = {"expirationSeconds": int(lifetime.total_seconds()), "audiences": list(audiences)}
         if bound_to is not None:
             kind, meta = kind_of(bound_to), bound_to.metadata
@@ -151,7 +153,7 @@ class Client(Writer):
         tail_lines: int | None = None,
         since: timedelta | None = None,
     ) -> AsyncGenerator[bytes, None]:
-        """Yield what a Pod's container printed, in pieces as they come; `follow` goes on until it ends."""
+        """Yield the output of a Pod's container in pieces; with `follow`, until the container ends."""
         options = {
             "container": container,
             "follow": "true" if follow else "",
@@ -161,12 +163,12 @@ class Client(Writer):
             "sinceSeconds": "" if since is None else str(max(1, int(since.total_seconds()))),
         }
         async with self._transport.stream(
-            requests.logs(PODS, name, namespace, options), idle=LOG_SILENCE
+            requests.logs(PODS, name, namespace, options), idle=LOG_IDLE_TIMEOUT
         ) as stream:
             while piece := await stream.read():
                 yield piece
 
-    async def _struct(self, cls: type[Any], request: Request) -> Any:
+    async def _struct(self, cls: type[Any], request: ApiRequest) -> Any:
         answer = await self.raw(request)
         try:
             return decode(cls, answer.body)

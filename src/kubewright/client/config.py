@@ -8,21 +8,21 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from kubewright.api import ApiError
-from kubewright.client.requests import Request
+from kubewright.client.requests import ApiRequest
 from kubewright.http.client import MAX_CONNECTIONS, Exchange
 
 InteractiveMode = Literal["Never", "IfAvailable", "Always"]
-Observer = Callable[[Request, int, ApiError | None], None]
+Observer = Callable[[ApiRequest, int, ApiError | None], None]
 """Called with each request, the status code of its response, and the API error if there was one."""
 
 
 class Discreet(msgspec.Struct, frozen=True):
-    """Values that are printed without the secret ones among them."""
+    """Base class of values whose repr omits secrets."""
 
     secret: ClassVar[frozenset[str]]
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """Return what may be printed."""
+        """Yield the fields that are not secret."""
         return [(name, getattr(self, name)) for name in self.__struct_fields__ if name not in self.secret]
 
     def __repr__(self) -> str:
@@ -46,9 +46,9 @@ class ExecPlugin(Discreet, frozen=True):
 
 
 class OidcProvider(Discreet, frozen=True):
-    """Describe an OpenID Connect identity whose token is refreshed by us.
+    """An OpenID Connect identity whose token the client refreshes.
 
-    `kubeconfig` and `user` say where refreshed tokens are kept: a provider that rotates refresh tokens makes
+    `kubeconfig` and `user` name where refreshed tokens are stored: a provider that rotates refresh tokens makes
     the stored one worthless.
     """
 

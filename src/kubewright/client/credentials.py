@@ -28,7 +28,7 @@ class Credential(Discreet, frozen=True):
     valid_until: float = inf
 
     def proves_the_same(self, other: "Credential") -> bool:
-        """Return True if the server would see no difference."""
+        """Return True if both authenticate the same way."""
         return (self.authorization, self.certificate, self.key) == (
             other.authorization,
             other.certificate,
@@ -45,7 +45,7 @@ class CredentialSource(Protocol):
 
 
 class Authenticator:
-    """Hold the present credential; ask its source again when it is stale or was refused, once for all askers."""
+    """Hold the current credential; obtain another when it expires or is rejected, once for all callers."""
 
     def __init__(self, source: CredentialSource) -> None:
         self._source = source
@@ -53,14 +53,14 @@ class Authenticator:
         self._lock = asyncio.Lock()
 
     def current(self) -> Credential | None:
-        """Return the present credential, or None when it must be renewed first."""
+        """Return the current credential, or None if it must be renewed first."""
         present = self._present
         if present is None or present.valid_until == inf:
             return present
         return present if asyncio.get_running_loop().time() < present.valid_until else None
 
     async def renew(self) -> Credential:
-        """Return a credential that is not stale, asking the source if need be."""
+        """Return a valid credential; obtain one from the source if needed."""
         async with self._lock:
             present = self.current()
             if present is None:
@@ -77,7 +77,7 @@ class Authenticator:
 
 
 class StaticSource:
-    """Give what the configuration holds; what it names by file is read again each minute."""
+    """Credentials of the configuration; files are read again each minute."""
 
     def __init__(self, config: ClusterConfig) -> None:
         self._config = config
@@ -118,7 +118,7 @@ def _configured(config: ClusterConfig, token: str, certificate: bytes, key: byte
 
 
 def bearer(token: str, source: str) -> str:
-    """Return the Authorization header of a token, refusing what would break the header."""
+    """Return the Authorization header of a token; raise if the token is not valid in a header."""
     if not token.isascii() or not token.isprintable() or " " in token:
         raise CredentialError(f"the token of {source} holds characters that no token has")
     return f"Bearer {token}"

@@ -1,4 +1,4 @@
-"""What a server serves: aggregated discovery where it has it, else group by group; remembered."""
+"""Discovery: aggregated if the server supports it, otherwise group by group; cached."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeVar
@@ -13,7 +13,7 @@ from kubewright.api import (
     Status,
     UnexpectedAnswer,
 )
-from kubewright.client.requests import JSON, Request, get_path
+from kubewright.client.requests import JSON, ApiRequest, get_path
 from kubewright.http.client import ClientResponse
 
 T = TypeVar("T")
@@ -24,7 +24,7 @@ _ACCEPT = ",".join(
 
 
 class ApiResource(msgspec.Struct, frozen=True):
-    """One resource of one group version, with what can be done to it."""
+    """One resource of one group version, with its verbs."""
 
     kind: Kind
     verbs: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class ApiResource(msgspec.Struct, frozen=True):
 
 
 class ServerVersion(msgspec.Struct, frozen=True, rename="camel"):
-    """Which Kubernetes a server says it is."""
+    """The version of a server."""
 
     major: str = ""
     minor: str = ""
@@ -123,16 +123,16 @@ _legacy_groups = msgspec.json.Decoder(_LegacyGroups)
 _legacy_versions = msgspec.json.Decoder(_LegacyVersions)
 
 
-class Discovery:
-    """Ask a server what it serves; a kind that was found is remembered, one that was not is asked for again."""
+class DiscoveryClient:
+    """Discover the resources of a server; found kinds are cached, missing ones are requested again."""
 
-    def __init__(self, send: Callable[[Request], Awaitable[ClientResponse]]) -> None:
+    def __init__(self, send: Callable[[ApiRequest], Awaitable[ClientResponse]]) -> None:
         self._send = send
         self._kinds: dict[GroupVersionKind, Kind] = {}
         self._aggregated: dict[str, tuple[str, list[ApiResource]]] = {}
 
     async def resolve(self, gvk: GroupVersionKind) -> Kind:
-        """Return how a kind is served, asking only for its group version."""
+        """Return the resource of a kind; only its group version is requested."""
         known = self._kinds.get(gvk)
         if known is None:
             try:
@@ -154,7 +154,7 @@ class Discovery:
         return found
 
     async def server_version(self) -> ServerVersion:
-        """Return which Kubernetes the server says it is."""
+        """Return the version of the server."""
         return _read(_server_versions, await self._send(get_path("/version")), "/version")
 
     async def _below(self, path: str) -> list[ApiResource]:

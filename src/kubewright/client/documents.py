@@ -1,4 +1,4 @@
-"""Kubeconfig documents: their shape, how files are read, and how several become one."""
+"""Kubeconfig documents: their structure, reading files, and merging several documents."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,14 +11,14 @@ from kubewright.documents import DocumentError, read_yaml
 
 
 class Extension(msgspec.Struct):
-    """Something a tool keeps beside an entry."""
+    """An extension of an entry."""
 
     name: str
     extension: Any = None
 
 
-class Cluster(msgspec.Struct, rename="kebab"):
-    """Where a server is and how to trust it."""
+class KubeconfigCluster(msgspec.Struct, rename="kebab"):
+    """The address of a server and its certificate authority."""
 
     server: str = ""
     tls_server_name: str = ""
@@ -31,7 +31,7 @@ class Cluster(msgspec.Struct, rename="kebab"):
 
 
 class EnvironmentVariable(msgspec.Struct):
-    """A variable that a plugin is given."""
+    """An environment variable of a plugin."""
 
     name: str
     value: str
@@ -56,7 +56,7 @@ class AuthProvider(msgspec.Struct):
     config: dict[str, str] | None = None
 
 
-class User(msgspec.Struct, rename="kebab"):
+class KubeconfigUser(msgspec.Struct, rename="kebab"):
     """One identity."""
 
     client_certificate: str = ""
@@ -75,7 +75,7 @@ class User(msgspec.Struct, rename="kebab"):
     exec: Exec | None = None
 
 
-class Context(msgspec.Struct):
+class KubeconfigContext(msgspec.Struct):
     """One cluster, one user and a namespace."""
 
     cluster: str = ""
@@ -85,17 +85,17 @@ class Context(msgspec.Struct):
 
 class _NamedCluster(msgspec.Struct):
     name: str
-    cluster: Cluster | None = None
+    cluster: KubeconfigCluster | None = None
 
 
 class _NamedUser(msgspec.Struct):
     name: str
-    user: User | None = None
+    user: KubeconfigUser | None = None
 
 
 class _NamedContext(msgspec.Struct):
     name: str
-    context: Context | None = None
+    context: KubeconfigContext | None = None
 
 
 class _Document(msgspec.Struct, rename="kebab"):
@@ -109,34 +109,34 @@ class _Document(msgspec.Struct, rename="kebab"):
 msgspec.convert({}, _Document)
 
 
-class Origin(msgspec.Struct, frozen=True):
-    """Where an entry was written: its relative paths count from there."""
+class EntryOrigin(msgspec.Struct, frozen=True):
+    """The file of an entry; relative paths start at its directory."""
 
     source: str
     folder: Path
     file: str = ""
 
     def path(self, text: str) -> str:
-        """Return a path of the document as an absolute one; nothing stays nothing."""
+        """Return the absolute path of a path in the document; an empty path stays empty."""
         return str(self.folder / text) if text else ""
 
 
-class Documents:
-    """Several documents as one: the first to name an entry, or the current context, wins."""
+class KubeconfigDocuments:
+    """Merged documents: the first one that has an entry, or the current context, wins."""
 
     def __init__(self) -> None:
         self.current_context: str = ""
-        self.clusters: dict[str, tuple[Cluster, Origin]] = {}
-        self.users: dict[str, tuple[User, Origin]] = {}
-        self.contexts: dict[str, Context] = {}
+        self.clusters: dict[str, tuple[KubeconfigCluster, EntryOrigin]] = {}
+        self.users: dict[str, tuple[KubeconfigUser, EntryOrigin]] = {}
+        self.contexts: dict[str, KubeconfigContext] = {}
 
     @property
     def empty(self) -> bool:
-        """Return True if nothing at all was configured."""
+        """Return True if nothing is configured."""
         return not (self.clusters or self.users or self.contexts or self.current_context)
 
-    def add(self, document: Mapping[str, Any], origin: Origin) -> None:
-        """Take in one document, after those that were added before."""
+    def add(self, document: Mapping[str, Any], origin: EntryOrigin) -> None:
+        """Merge a document after those that were added before."""
         try:
             parsed = msgspec.convert(document, _Document)
         except msgspec.ValidationError as error:
@@ -146,14 +146,14 @@ class Documents:
         _refuse_twice(origin, "user", (entry.name for entry in parsed.users or ()))
         _refuse_twice(origin, "context", (entry.name for entry in parsed.contexts or ()))
         for cluster in parsed.clusters or ():
-            self.clusters.setdefault(cluster.name, (cluster.cluster or Cluster(), origin))
+            self.clusters.setdefault(cluster.name, (cluster.cluster or KubeconfigCluster(), origin))
         for user in parsed.users or ():
-            self.users.setdefault(user.name, (user.user or User(), origin))
+            self.users.setdefault(user.name, (user.user or KubeconfigUser(), origin))
         for context in parsed.contexts or ():
-            self.contexts.setdefault(context.name, context.context or Context())
+            self.contexts.setdefault(context.name, context.context or KubeconfigContext())
 
     def add_file(self, path: Path, *, required: bool) -> None:
-        """Take in one file; one that is not required may be missing."""
+        """Merge a file; it may be missing unless it is required."""
         try:
             text = path.read_bytes()
         except FileNotFoundError:
@@ -164,7 +164,9 @@ class Documents:
             raise ConfigError(f"kubeconfig {path} cannot be read: {error.strerror}") from None
         document = _parse(text, f"kubeconfig {path}")
         if document is not None:
-            self.add(document, Origin(f"kubeconfig {path}", path.absolute().parent, str(path.absolute())))
+            self.add(
+                document, EntryOrigin(f"kubeconfig {path}", path.absolute().parent, str(path.absolute()))
+            )
 
 
 def _parse(text: bytes, source: str) -> dict[str, Any] | None:
@@ -184,7 +186,7 @@ def _parse(text: bytes, source: str) -> dict[str, Any] | None:
     return document  # pyright: ignore[reportUnknownVariableType]  (msgspec.convert checks what it holds)
 
 
-def _refuse_twice(origin: Origin, what: str, names: Iterable[str]) -> None:
+def _refuse_twice(origin: EntryOrigin, what: str, names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:

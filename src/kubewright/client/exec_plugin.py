@@ -45,7 +45,7 @@ class ExecSource:
         self._plugin = plugin
 
     async def obtain(self, refused: bool) -> Credential:
-        """Run the plugin and read what it prints; its standard error is the user's to see."""
+        """Run the plugin and parse its output; its standard error is passed through."""
         plugin = self._plugin
         interactive = self._interactive()
         environment = {**os.environ, **dict(plugin.env), "KUBERNETES_EXEC_INFO": self._info(interactive)}
@@ -141,7 +141,7 @@ class ExecSource:
 
 
 def loop_time_of(moment: datetime | None) -> float:
-    """Translate a moment of the calendar to the event loop's clock."""
+    """Convert a time to the event loop's clock."""
     if moment is None:
         return inf
     if moment.tzinfo is None:

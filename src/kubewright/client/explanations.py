@@ -14,7 +14,7 @@ from kubewright.api import (
     error_from_status,
 )
 from kubewright.client.redaction import hide_secret_data
-from kubewright.client.requests import JSON, Request
+from kubewright.client.requests import JSON, ApiRequest
 from kubewright.client.tls import explain_tls
 from kubewright.http.client import (
     ClientResponse,
@@ -35,8 +35,10 @@ _GATEWAY = (429, 502, 503, 504)
 _EXCERPT = 200
 
 
-def explain_failure(error: ExchangeFailed, request: Request, server: str, timeout: float) -> ConnectionFailed:
-    """Say why no whole answer came."""
+def explain_failure(
+    error: ExchangeFailed, request: ApiRequest, server: str, timeout: float
+) -> ConnectionFailed:
+    """Return the exception for a request without a complete response."""
     asked = f"{request.verb} {request.object}"
     match error:
         case ConnectTimeout():
@@ -77,8 +79,8 @@ def explain_failure(error: ExchangeFailed, request: Request, server: str, timeou
             return ConnectionLost(f"{asked}: the connection to {server} broke", sent=True)
 
 
-def explain_refusal(request: Request, answer: ClientResponse, body: bytes, server: str) -> Exception:
-    """Make the error of an answer that says no."""
+def explain_refusal(request: ApiRequest, answer: ClientResponse, body: bytes, server: str) -> Exception:
+    """Return the exception for an error response."""
     content_type = answer.headers.get("Content-Type")
     status = Status(code=answer.status)
     if content_type.startswith(JSON):
@@ -106,8 +108,8 @@ def explain_refusal(request: Request, answer: ClientResponse, body: bytes, serve
     )
 
 
-def explain_surprise(request: Request, answer: ClientResponse, server: str) -> UnexpectedAnswer:
-    """Say that what answered is no API server."""
+def explain_surprise(request: ApiRequest, answer: ClientResponse, server: str) -> UnexpectedAnswer:
+    """Return the exception for a response that is not from an API server."""
     what = answer.headers.get("Content-Type") or "no content type"
     return UnexpectedAnswer(
         f"{request.verb} {request.object}: {server} answered HTTP {answer.status} with {what}, which is not "

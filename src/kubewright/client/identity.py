@@ -1,4 +1,4 @@
-"""Ask an identity provider over HTTP: another server than the cluster's, with an authority of its own."""
+"""Requests to an identity provider, which has its own address and certificate authority."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ TIMEOUT = 30.0
 async def ask_provider(
     provider: OidcProvider, url: str, form: Mapping[str, str] | None, basic: tuple[str, str] | None
 ) -> tuple[int, bytes]:
-    """GET a URL, or POST a form to it, and return the answer's status and body."""
+    """GET a URL, or POST a form to it, and return the status and body of the response."""
     try:
         server = Origin.of(url)
         proxy = proxy_for(url, "", os.environ)

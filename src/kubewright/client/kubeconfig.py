@@ -9,7 +9,14 @@ from typing import Any
 
 from kubewright.api import ConfigError
 from kubewright.client.config import ClusterConfig, ExecPlugin, Impersonation, InteractiveMode, OidcProvider
-from kubewright.client.documents import AuthProvider, Cluster, Documents, Exec, Origin, User
+from kubewright.client.documents import (
+    AuthProvider,
+    EntryOrigin,
+    Exec,
+    KubeconfigCluster,
+    KubeconfigDocuments,
+    KubeconfigUser,
+)
 from kubewright.client.proxies import check_proxy, has_spaces
 
 SERVICE_ACCOUNT = Path("var/run/secrets/kubernetes.io/serviceaccount")
@@ -21,7 +28,7 @@ _MODES: Mapping[str, InteractiveMode] = {"Never": "Never", "IfAvailable": "IfAva
 
 def load_config(kubeconfig: Path | None = None, context: str | None = None) -> ClusterConfig:
     """Load the file given, else KUBECONFIG's files, else ~/.kube/config, else the Pod's ServiceAccount."""
-    documents = Documents()
+    documents = KubeconfigDocuments()
     if kubeconfig is not None:
         documents.add_file(Path(kubeconfig), required=True)
         where = f"kubeconfig {kubeconfig}"
@@ -48,8 +55,8 @@ def config_from_kubeconfig(
     folder: Path | None = None,
 ) -> ClusterConfig:
     """Turn one kubeconfig document into a ClusterConfig; relative paths in it count from `folder`."""
-    documents = Documents()
-    documents.add(document, Origin(source, folder or Path()))
+    documents = KubeconfigDocuments()
+    documents.add(document, EntryOrigin(source, folder or Path()))
     return _resolve(documents, context, source)
 
 
@@ -86,7 +93,7 @@ def _default_paths() -> list[Path]:
     return [Path.home() / ".kube" / "config"]
 
 
-def _resolve(documents: Documents, context_name: str | None, where: str) -> ClusterConfig:
+def _resolve(documents: KubeconfigDocuments, context_name: str | None, where: str) -> ClusterConfig:
     name = context_name or documents.current_context
     if not name:
         raise ConfigError(
@@ -106,7 +113,7 @@ def _resolve(documents: Documents, context_name: str | None, where: str) -> Clus
             f"it has {_listing(documents.users)}"
         )
     cluster, cluster_origin = documents.clusters[context.cluster]
-    user, user_origin = documents.users.get(context.user, (User(), cluster_origin))
+    user, user_origin = documents.users.get(context.user, (KubeconfigUser(), cluster_origin))
     whose = f"user {context.user!r} in {user_origin.source}"
     return ClusterConfig(
         namespace=context.namespace or "default",
@@ -123,7 +130,7 @@ def _resolve(documents: Documents, context_name: str | None, where: str) -> Clus
     )
 
 
-def _server_side(cluster: Cluster, where: str, origin: Origin) -> dict[str, Any]:
+def _server_side(cluster: KubeconfigCluster, where: str, origin: EntryOrigin) -> dict[str, Any]:
     if not cluster.server:
         raise ConfigError(f"{where} has no server")
     server = cluster.server if "://" in cluster.server else f"http://{cluster.server}"
@@ -149,7 +156,7 @@ def _server_side(cluster: Cluster, where: str, origin: Origin) -> dict[str, Any]
     }
 
 
-def _certificates(user: User, where: str, origin: Origin) -> dict[str, Any]:
+def _certificates(user: KubeconfigUser, where: str, origin: EntryOrigin) -> dict[str, Any]:
     certificate = _decode(user.client_certificate_data, f"client-certificate-data of {where}")
     key = _decode(user.client_key_data, f"client-key-data of {where}")
     certificate_file = (
@@ -166,7 +173,9 @@ def _certificates(user: User, where: str, origin: Origin) -> dict[str, Any]:
     }
 
 
-def _exec_plugin(given: Exec | None, cluster: Cluster, where: str, origin: Origin) -> ExecPlugin | None:
+def _exec_plugin(
+    given: Exec | None, cluster: KubeconfigCluster, where: str, origin: EntryOrigin
+) -> ExecPlugin | None:
     if given is None:
         return None
     if not given.command:
@@ -194,7 +203,7 @@ def _exec_plugin(given: Exec | None, cluster: Cluster, where: str, origin: Origi
     )
 
 
-def _oidc_provider(given: AuthProvider | None, user: str, origin: Origin) -> OidcProvider | None:
+def _oidc_provider(given: AuthProvider | None, user: str, origin: EntryOrigin) -> OidcProvider | None:
     if given is None:
         return None
     where = f"user {user!r} in {origin.source}"
@@ -225,7 +234,7 @@ def _oidc_provider(given: AuthProvider | None, user: str, origin: Origin) -> Oid
     )
 
 
-def _impersonation(user: User, where: str) -> Impersonation | None:
+def _impersonation(user: KubeconfigUser, where: str) -> Impersonation | None:
     if not user.impersonate:
         if user.as_uid or user.as_groups or user.as_user_extra:
             raise ConfigError(f"{where} has as-uid, as-groups or as-user-extra without as")
@@ -242,7 +251,7 @@ def _listing(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)) or "none"
 
 
-def _existing(path: str, what: str, origin: Origin) -> str:
+def _existing(path: str, what: str, origin: EntryOrigin) -> str:
     absolute = origin.path(path)
     if absolute and not Path(absolute).is_file():
         raise ConfigError(f"{what}: {absolute} does not exist")

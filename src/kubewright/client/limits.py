@@ -1,4 +1,4 @@
-"""Limit how fast a client starts requests, when asked to."""
+"""An optional rate limit of a client's requests."""
 
 import asyncio
 from math import inf
@@ -17,7 +17,7 @@ class RateLimiter:
         self._next = -inf
 
     async def wait_turn(self) -> None:
-        """Return when the next request may start."""
+        """Wait until the next request may start."""
         now = asyncio.get_running_loop().time()
         turn = max(self._next, now - self._slack)
         self._next = turn + self._interval

@@ -6,7 +6,7 @@ LONGEST_LINE = 64 * 1024 * 1024
 
 
 class LineSplitter:
-    """Collect chunks and hand out whole lines; every byte is looked at once."""
+    """Collect chunks and return whole lines; every byte is scanned once."""
 
     def __init__(self, limit: int = LONGEST_LINE) -> None:
         self._limit = limit
@@ -15,11 +15,11 @@ class LineSplitter:
 
     @property
     def pending(self) -> bool:
-        """Return True if the stream stands in the middle of a line."""
+        """Return True if the last line is incomplete."""
         return self._held > 0
 
     def feed(self, chunk: bytes) -> bytes:
-        """Take the next chunk and return the whole lines that there are now, together; the rest waits for more."""
+        """Add a chunk and return all complete lines as one piece; an incomplete line is kept."""
         end = chunk.rfind(b"\n") + 1
         rest = chunk[end:] if end else chunk
         whole = b""

@@ -29,7 +29,9 @@ _log = logging.getLogger("kubewright.client")
 EARLY = 10.0
 """A token is refreshed this many seconds before it expires, so that it does not expire on its way."""
 
-Exchange = Callable[[str, Mapping[str, str] | None, tuple[str, str] | None], Awaitable[tuple[int, bytes]]]
+ProviderRequest = Callable[
+    [str, Mapping[str, str] | None, tuple[str, str] | None], Awaitable[tuple[int, bytes]]
+]
 """GET a URL, or POST a form to it with user and password: (status, body)."""
 
 
@@ -52,9 +54,9 @@ _claims = msgspec.json.Decoder(_Claims)
 
 
 class OidcSource:
-    """Use the id token while it is fresh, then trade the refresh token for another."""
+    """Use the ID token while it is valid, then use the refresh token to get another."""
 
-    def __init__(self, provider: OidcProvider, exchange: Exchange) -> None:
+    def __init__(self, provider: OidcProvider, exchange: ProviderRequest) -> None:
         self._provider = provider
         self._exchange = exchange
         self._id_token = provider.id_token
@@ -79,7 +81,7 @@ class OidcSource:
         form = {"grant_type": "refresh_token", "refresh_token": self._refresh_token}
         status, body = await self._ask(endpoint, form, (quote(client_id, safe=""), quote(secret, safe="")))
         if status in (400, 401):
-            # Providers differ in where they want the client's own secret.
+            # Providers differ in where they expect the client's own secret.
             status, body = await self._ask(
                 endpoint, {**form, "client_id": client_id, "client_secret": secret}, None
             )

@@ -1,4 +1,4 @@
-"""Reading verbs: get, list, watch; and the two doors that every other verb goes through, send and raw."""
+"""Reading verbs: get, list, watch; and `send` and `raw`, which all other verbs use."""
 
 import copy
 import random
@@ -32,9 +32,9 @@ from kubewright.api import (
 )
 from kubewright.client import requests
 from kubewright.client.config import ClusterConfig, RateLimit
-from kubewright.client.discovery import ApiResource, Discovery, ServerVersion
+from kubewright.client.discovery import ApiResource, DiscoveryClient, ServerVersion
 from kubewright.client.lines import LineSplitter
-from kubewright.client.requests import Request, Selection
+from kubewright.client.requests import ApiRequest, ListOptions
 from kubewright.client.transport import Transport
 from kubewright.http.client import ClientResponse
 from kubewright.metrics import Registry
@@ -44,23 +44,23 @@ Item = TypeVar("Item")
 
 PAGE = 500
 WATCH_SECONDS = 300.0
-"""A watch lives between one and two times this long, so that many do not end together."""
+"""The timeout of a watch is between one and two times this long, so that many do not end together."""
 WATCH_MARGIN = 15.0
 """How long after its announced end a watch counts as stalled."""
-BOOKMARK_SILENCE = 180.0
+BOOKMARK_TIMEOUT = 180.0
 """A server that sends bookmarks does so each minute: three missed ones are a stall."""
 
 
 class ObjectList(list[Item], Generic[Item]):
-    """A list of objects and the version of the collection that it shows."""
+    """A list of objects and its resourceVersion."""
 
     def __init__(self, items: "list[Item]", resource_version: str) -> None:
         super().__init__(items)
         self.resource_version = resource_version
 
 
-class Reader:
-    """Read from one cluster; kinds without a class are given as `Kind` and come as wire dictionaries."""
+class ClientReader:
+    """Read from one cluster; for kinds without a class, pass a `Kind` and get JSON objects."""
 
     def __init__(
         self,
@@ -77,21 +77,21 @@ class Reader:
         self._transport = Transport(
             config, user_agent=user_agent, timeout=timeout, rate_limit=rate_limit, metrics=metrics
         )
-        self._discovery = Discovery(self._transport.send)
+        self._discovery = DiscoveryClient(self._transport.send)
         self._fence: Callable[[], None] | None = None
-        self._span: Callable[[Request], AbstractContextManager[Any]] | None = None
+        self._span: Callable[[ApiRequest], AbstractContextManager[Any]] | None = None
 
     def fenced(self, fence: Callable[[], None]) -> Self:
         """Return this client, on the same connections, with a fence around its writes.
 
         `fence` is called right before a request other than a read leaves, each time that it is repeated too;
-        what it raises keeps the request here. The returned client lives as long as this one is open.
+        if it raises, the request is not sent. The returned client can be used while this one is open.
         """
         view = copy.copy(self)
         view._fence = fence
         return view
 
-    def traced(self, span: Callable[[Request], AbstractContextManager[Any]]) -> Self:
+    def traced(self, span: Callable[[ApiRequest], AbstractContextManager[Any]]) -> Self:
         """Return this client, on the same connections, with what `span` returns entered around each of its writes."""
         view = copy.copy(self)
         view._span = span
@@ -104,18 +104,18 @@ class Reader:
     async def __aexit__(self, *failure: object) -> None:
         await self._transport.__aexit__(*failure)
 
-    async def raw(self, request: Request) -> ClientResponse:
-        """Send any request and return its answer as it came."""
+    async def raw(self, request: ApiRequest) -> ClientResponse:
+        """Send any request and return the response unchanged."""
         if self._span is None or request.method == "GET":
             return await self._transport.send(request, self._fence)
         with self._span(request):
             return await self._transport.send(request, self._fence)
 
-    async def send(self, request: Request) -> RawObject:
-        """Send a request that is answered with an object, and return its bytes beside its metadata."""
+    async def send(self, request: ApiRequest) -> RawObject:
+        """Send a request whose response is an object, and return its bytes with decoded metadata."""
         return (await self.send_with_code(request))[0]
 
-    async def send_with_code(self, request: Request) -> tuple[RawObject, int]:
+    async def send_with_code(self, request: ApiRequest) -> tuple[RawObject, int]:
         """Send like `send`, and return the HTTP status code as well: 201 if an apply created the object."""
         answer = await self.raw(request)
         try:
@@ -147,14 +147,14 @@ class Reader:
 
     @overload
     async def list(
-        self, kind: type[T], *, limit: int = PAGE, **selection: Unpack[Selection]
+        self, kind: type[T], *, limit: int = PAGE, **selection: Unpack[ListOptions]
     ) -> ObjectList[T]: ...
     @overload
     async def list(
-        self, kind: Kind, *, limit: int = PAGE, **selection: Unpack[Selection]
+        self, kind: Kind, *, limit: int = PAGE, **selection: Unpack[ListOptions]
     ) -> ObjectList[JsonObject]: ...
     async def list(
-        self, kind: type[T] | Kind, *, limit: int = PAGE, **selection: Unpack[Selection]
+        self, kind: type[T] | Kind, *, limit: int = PAGE, **selection: Unpack[ListOptions]
     ) -> ObjectList[T] | ObjectList[JsonObject]:
         """Read a whole collection, page by page of `limit`; no namespace means all of them."""
         page_request = partial(requests.list_page, kind_of(kind), **selection)
@@ -167,7 +167,7 @@ class Reader:
             except Expired:
                 if not token:
                     raise
-                # The pages so far are too old to go on from: one request for everything cannot expire.
+                # The continue token has expired: one request without a limit cannot expire.
                 items, token, limit = [], "", 0
                 continue
             try:
@@ -186,11 +186,11 @@ class Reader:
         *,
         limit: int = PAGE,
         metadata_only: bool = False,
-        **selection: Unpack[Selection],
+        **selection: Unpack[ListOptions],
     ) -> AsyncGenerator[RawList, None]:
         """Yield the pages of a collection as bytes with metadata, so that no more than one is held.
 
-        `Expired` when the caller took so long that the server forgot the version of the first page.
+        Raise Expired if the server no longer has the version of the first page.
         """
         token = ""
         while True:
@@ -215,12 +215,12 @@ class Reader:
         initial_events: bool = False,
         metadata_only: bool = False,
         timeout: float | None = None,
-        **selection: Unpack[Selection],
+        **selection: Unpack[ListOptions],
     ) -> AsyncGenerator[WatchEvent, None]:
         """Yield events until the server ends the watch; `Expired` when the version is too old to go on from.
 
         `initial_events` asks for the present state first, ended by a bookmark with the annotation
-        `k8s.io/initial-events-end`. A stream that breaks or falls silent raises ConnectionFailed.
+        `k8s.io/initial-events-end`. A stream that breaks or stalls raises ConnectionFailed.
         """
         arrivals = self.watch_raw(
             kind,
@@ -241,7 +241,7 @@ class Reader:
         initial_events: bool = False,
         metadata_only: bool = False,
         timeout: float | None = None,
-        **selection: Unpack[Selection],
+        **selection: Unpack[ListOptions],
     ) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """Yield the events of a watch, as many at once as have arrived; they share the bytes they came in.
 
@@ -263,8 +263,8 @@ class Reader:
                 if not lines:
                     continue
                 events, failure = _events(request, lines)
-                if stream.idle > BOOKMARK_SILENCE and any(event.type == "BOOKMARK" for event in events):
-                    stream.idle = BOOKMARK_SILENCE
+                if stream.idle > BOOKMARK_TIMEOUT and any(event.type == "BOOKMARK" for event in events):
+                    stream.idle = BOOKMARK_TIMEOUT
                 if events:
                     yield events
                 if failure is not None:
@@ -275,19 +275,19 @@ class Reader:
                 )
 
     async def resolve(self, gvk: GroupVersionKind) -> Kind:
-        """Ask the server how it serves a kind: its plural, its scope; what was learned is remembered."""
+        """Discover the resource of a kind: its plural and scope; the result is cached."""
         return await self._discovery.resolve(gvk)
 
     async def api_resources(self) -> "list[ApiResource]":
-        """Return everything the server serves; asked again each time, answered from memory while unchanged."""
+        """Return all resources of the server; revalidated by each call, cached while unchanged."""
         return await self._discovery.api_resources()
 
     async def server_version(self) -> ServerVersion:
-        """Return which Kubernetes the server says it is."""
+        """Return the version of the server."""
         return await self._discovery.server_version()
 
-    async def _read(self, kind: type[Object] | Kind, request: Request) -> Any:
-        """Send a request that is answered with an object of the kind, and decode it."""
+    async def _read(self, kind: type[Object] | Kind, request: ApiRequest) -> Any:
+        """Send a request whose response is an object of the kind, and decode it."""
         body = (await self.raw(request)).body
         try:
             return _named(body) if isinstance(kind, Kind) else _typed(kind, body)
@@ -340,7 +340,7 @@ def _named(body: bytes) -> JsonObject:
     return cast(JsonObject, document)
 
 
-def _events(request: Request, lines: bytes) -> tuple[Sequence[WatchEvent], Exception | None]:
+def _events(request: ApiRequest, lines: bytes) -> tuple[Sequence[WatchEvent], Exception | None]:
     """Decode lines; an error that ends the stream is returned together with the events before it."""
     try:
         events = decode_events(lines)
@@ -352,7 +352,7 @@ def _events(request: Request, lines: bytes) -> tuple[Sequence[WatchEvent], Excep
     return events, None
 
 
-def _events_before(request: Request, lines: bytes) -> tuple[Sequence[WatchEvent], Exception]:
+def _events_before(request: ApiRequest, lines: bytes) -> tuple[Sequence[WatchEvent], Exception]:
     events: list[WatchEvent] = []
     failure = UnexpectedAnswer(f"watch {request.object}: a line of the stream is no event")
     for line in lines.splitlines():
@@ -364,7 +364,7 @@ def _events_before(request: Request, lines: bytes) -> tuple[Sequence[WatchEvent]
     return events, failure
 
 
-def _check_is_kubernetes(request: Request, body: bytes) -> None:
+def _check_is_kubernetes(request: ApiRequest, body: bytes) -> None:
     """Distinguish a response that is not an object from an object that does not match its class."""
     try:
         document = msgspec.json.decode(body, type=dict[str, Any])

@@ -8,15 +8,15 @@ from urllib.parse import parse_qs
 import msgspec
 
 from kubewright.api import ApiError, Forbidden
-from kubewright.client.requests import Request
+from kubewright.client.requests import ApiRequest
 
 VARIABLE = "KUBEWRIGHT_RECORD_ACCESS"
-"""Names the file to which the test kit writes what the operators under test asked for."""
+"""Names the file to which the test kit writes the requests of operators under test."""
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
-class Access(msgspec.Struct, frozen=True, order=True):
-    """One right that was asked for; a subresource follows its resource after a slash."""
+class RecordedAccess(msgspec.Struct, frozen=True, order=True):
+    """One permission that was used; a subresource follows its resource after a slash."""
 
     verb: str
     group: str
@@ -27,20 +27,20 @@ class Access(msgspec.Struct, frozen=True, order=True):
 
 
 class Recorded(msgspec.Struct):
-    """What one run of an operator asked for."""
+    """The permissions that one run of an operator used."""
 
     operator: str
-    accesses: list[Access]
+    accesses: list[RecordedAccess]
 
 
 class Recording:
     """Collect accesses: give `observe` to a `ClusterConfig` as its observer."""
 
     def __init__(self) -> None:
-        self.accesses: Counter[Access] = Counter()
+        self.accesses: Counter[RecordedAccess] = Counter()
 
-    def observe(self, request: Request, code: int, refusal: ApiError | None) -> None:
-        """Take note of a request; what is no resource is of no interest."""
+    def observe(self, request: ApiRequest, code: int, refusal: ApiError | None) -> None:
+        """Record a request; paths that are not resources are ignored."""
         access = access_of(request)
         if access is None:
             return
@@ -54,20 +54,20 @@ class Recording:
             self.accesses[msgspec.structs.replace(access, verb="create")] += 1
 
     def append_to(self, path: Path, operator: str) -> None:
-        """Add what was recorded to a file, as one line of JSON."""
+        """Append the recorded permissions to a file, as one line of JSON."""
         line = msgspec.json.encode(Recorded(operator, sorted(self.accesses)))
         with path.open("ab") as file:
             file.write(line + b"\n")
 
 
 def read_recordings(path: Path) -> Iterable[Recorded]:
-    """Read what runs recorded."""
+    """Read the recordings of all runs."""
     decoder = msgspec.json.Decoder(Recorded)
     return [decoder.decode(line) for line in path.read_bytes().splitlines() if line.strip()]
 
 
-def access_of(request: Request) -> Access | None:
-    """Say what right a request takes; None where the path is no resource."""
+def access_of(request: ApiRequest) -> RecordedAccess | None:
+    """Return the permission that a request needs, or None if the path is not a resource."""
     parts = request.path.strip("/").split("/")
     if parts[0] == "api":
         group, rest = "", parts[2:]
@@ -83,10 +83,10 @@ def access_of(request: Request) -> Access | None:
         return None
     name = rest[1] if len(rest) > 1 else ""
     resource = "/".join([rest[0], *rest[2:3]])
-    return Access(_verb(request, name), group, resource, namespace, name)
+    return RecordedAccess(_verb(request, name), group, resource, namespace, name)
 
 
-def _verb(request: Request, name: str) -> str:
+def _verb(request: ApiRequest, name: str) -> str:
     if request.method == "GET":
         watching = parse_qs(request.query).get("watch") == ["true"]
         return "watch" if watching else "get" if name else "list"

@@ -1,4 +1,4 @@
-"""Keep the data of Secrets out of messages: servers quote values in what they refuse."""
+"""Remove the data of Secrets from messages: servers quote values that they reject."""
 
 import base64
 import binascii

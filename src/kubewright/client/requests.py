@@ -1,4 +1,4 @@
-"""Every verb as a pure function to a request value; nothing here sends anything."""
+"""Every verb as a pure function that returns a request; nothing is sent here."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -35,11 +35,11 @@ PATCH_TYPES: Mapping[PatchType, str] = {
 }
 _PLAIN = re.compile(r"[A-Za-z0-9._:-]+")
 LIST_TIMEOUT = 60.0
-"""The server's own limit for requests that are no watch."""
+"""The server's limit for requests other than watches."""
 
 
-class Selection(TypedDict, total=False):
-    """Which objects of a kind are meant: in one namespace or in all, by selectors, as of a version."""
+class ListOptions(TypedDict, total=False):
+    """Options of a list or watch: namespace, selectors and resourceVersion."""
 
     namespace: str
     labels: str
@@ -55,14 +55,14 @@ class WriteOptions(TypedDict, total=False):
     field_validation: FieldValidation
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ApiRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One HTTP request and what it is about.
 
     `retry_safe`: sending it twice does no harm, so it is repeated when a connection breaks. True for reads, dry
     runs, server-side apply (the same statement twice is one statement), updates and patches that carry a
     resourceVersion (the first copy changes it, so the second is refused) and deletes that name a uid or a
     resourceVersion. Every other write is repeated only if it surely never left.
-    `patient`: wait and repeat when the server answers 429 or 503 with Retry-After.
+    `honor_retry_after`: wait and repeat when the server answers 429 or 503 with Retry-After.
     """
 
     method: str
@@ -75,23 +75,23 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     headers: tuple[tuple[str, str], ...] = ()
     timeout: float = 0.0
     retry_safe: bool = False
-    patient: bool = True
+    honor_retry_after: bool = True
     resource: str = ""
     namespace: str = ""
     name: str = ""
 
     @property
     def object(self) -> str:
-        """Return what the request is about, for messages: `configmaps default/a`."""
+        """Return the object of the request for messages: `configmaps default/a`."""
         key = f"{self.namespace}/{self.name}" if self.namespace and self.name else self.name or self.namespace
         return f"{self.resource or self.path} {key}".rstrip()
 
 
 def get(
     kind: Kind, name: str, namespace: str = "", *, subresource: str = "", resource_version: str = ""
-) -> Request:
+) -> ApiRequest:
     """Read one object."""
-    return Request(
+    return ApiRequest(
         method="GET",
         path=object_path(kind, name, namespace, subresource),
         query=_query(resourceVersion=resource_version) if resource_version else "",
@@ -114,9 +114,9 @@ def list_page(
     limit: int = 0,
     continue_token: str = "",
     metadata_only: bool = False,
-) -> Request:
+) -> ApiRequest:
     """Read one page of a collection; a continue token fixes the version, so the two exclude each other."""
-    return Request(
+    return ApiRequest(
         method="GET",
         path=collection_path(kind, namespace),
         accept=METADATA_LIST if metadata_only else JSON,
@@ -146,12 +146,12 @@ def watch(
     initial_events: bool = False,
     timeout_seconds: int = 0,
     metadata_only: bool = False,
-) -> Request:
-    """Follow a collection from a version on, or from its present state as events (`initial_events`).
+) -> ApiRequest:
+    """Watch a collection from a version on, or with its current state as initial events.
 
     A server that refuses it for a while (429, 503) is not waited for: the caller has to know of the gap.
     """
-    return Request(
+    return ApiRequest(
         method="GET",
         path=collection_path(kind, namespace),
         accept=METADATA if metadata_only else JSON,
@@ -167,7 +167,7 @@ def watch(
         ),
         verb="watch",
         retry_safe=True,
-        patient=False,
+        honor_retry_after=False,
         resource=kind.resource,
         namespace=namespace,
     )
@@ -180,10 +180,10 @@ def create(
     field_manager: str = "",
     dry_run: bool = False,
     field_validation: FieldValidation = "",
-) -> Request:
-    """Create an object; the server completes the name where only generateName is given."""
+) -> ApiRequest:
+    """Create an object; the server generates the name from generateName if there is no name."""
     kind, name, namespace = _identify(obj, kind)
-    return Request(
+    return ApiRequest(
         method="POST",
         path=collection_path(kind, _needed_namespace(kind, namespace)),
         query=_write_query(field_manager, dry_run, field_validation),
@@ -205,10 +205,10 @@ def replace(
     field_manager: str = "",
     dry_run: bool = False,
     field_validation: FieldValidation = "",
-) -> Request:
-    """Put an object in the place of the one of the same name; fields its class does not know are lost."""
+) -> ApiRequest:
+    """Replace an object (PUT); fields that its class does not know are lost."""
     kind, name, namespace = _identify(obj, kind)
-    return Request(
+    return ApiRequest(
         method="PUT",
         path=object_path(kind, name, namespace, subresource),
         query=_write_query(field_manager, dry_run, field_validation),
@@ -234,14 +234,14 @@ def patch(
     force: bool = False,
     dry_run: bool = False,
     field_validation: FieldValidation = "",
-) -> Request:
-    """Change parts of an object, in one of the four forms of patches; `document` is its value, or its JSON bytes."""
+) -> ApiRequest:
+    """Patch an object with one of the four patch types; `document` is the patch as a value or as JSON bytes."""
     if type not in PATCH_TYPES:
         raise InvalidRequest(f"patch {kind.resource} {name}: type={type!r}: use {', '.join(PATCH_TYPES)}")
     if type == "apply" and not field_manager:
         raise InvalidRequest(f"apply {kind.resource} {name}: name a field manager")
     query = _write_query(field_manager, dry_run, field_validation)
-    return Request(
+    return ApiRequest(
         method="PATCH",
         path=object_path(kind, name, namespace, subresource),
         query=f"{query}&force=true" if force and type == "apply" else query,
@@ -264,7 +264,7 @@ def apply(
     subresource: str = "",
     dry_run: bool = False,
     field_validation: FieldValidation = "",
-) -> Request:
+) -> ApiRequest:
     """Apply an object (server-side apply); fields that this manager applied before and not now are removed."""
     kind, name, namespace = _identify(obj, kind)
     return patch(
@@ -291,9 +291,9 @@ def delete(
     propagation: Propagation = "",
     grace_period_seconds: int | None = None,
     dry_run: bool = False,
-) -> Request:
-    """Delete an object, only this very one (uid) or this very version of it if asked."""
-    return Request(
+) -> ApiRequest:
+    """Delete an object, optionally with a uid or resourceVersion as precondition."""
+    return ApiRequest(
         method="DELETE",
         path=object_path(kind, name, namespace),
         body=msgspec.json.encode(
@@ -317,9 +317,9 @@ def delete_collection(
     propagation: Propagation = "",
     grace_period_seconds: int | None = None,
     dry_run: bool = False,
-) -> Request:
-    """Delete every object of a kind in a namespace that the selectors choose."""
-    return Request(
+) -> ApiRequest:
+    """Delete the objects of a kind in a namespace that the selectors match."""
+    return ApiRequest(
         method="DELETE",
         path=collection_path(kind, _needed_namespace(kind, namespace)),
         query=_query(labelSelector=labels, fieldSelector=fields),
@@ -334,25 +334,25 @@ def delete_collection(
 
 
 def post_subresource(
-    kind: Kind, name: str, namespace: str, subresource: str, document: Any, *, patient: bool = True
-) -> Request:
-    """Post to a subresource that acts, such as eviction or token."""
-    return Request(
+    kind: Kind, name: str, namespace: str, subresource: str, document: Any, *, honor_retry_after: bool = True
+) -> ApiRequest:
+    """Post to a subresource such as eviction or token."""
+    return ApiRequest(
         method="POST",
         path=object_path(kind, name, namespace, subresource),
         body=msgspec.json.encode(document),
         content_type=JSON,
         verb="create",
-        patient=patient,
+        honor_retry_after=honor_retry_after,
         resource=_resource(kind, subresource),
         namespace=namespace,
         name=name,
     )
 
 
-def logs(kind: Kind, name: str, namespace: str, options: Mapping[str, str]) -> Request:
-    """Read what a Pod's container prints."""
-    return Request(
+def logs(kind: Kind, name: str, namespace: str, options: Mapping[str, str]) -> ApiRequest:
+    """Read the logs of a Pod's container."""
+    return ApiRequest(
         method="GET",
         path=object_path(kind, name, namespace, "log"),
         query=_query(**options),
@@ -365,9 +365,9 @@ def logs(kind: Kind, name: str, namespace: str, options: Mapping[str, str]) -> R
     )
 
 
-def get_path(path: str, *, accept: str = JSON, headers: tuple[tuple[str, str], ...] = ()) -> Request:
-    """Read a path that is no object: discovery, version, OpenAPI."""
-    return Request(
+def get_path(path: str, *, accept: str = JSON, headers: tuple[tuple[str, str], ...] = ()) -> ApiRequest:
+    """Read a path that is not an object: discovery, version, OpenAPI."""
+    return ApiRequest(
         method="GET", path=quote(path, safe="/:"), accept=accept, headers=headers, verb="get", retry_safe=True
     )
 
@@ -411,7 +411,7 @@ def _needed_namespace(kind: Kind, namespace: str) -> str:
 
 
 def _segment(value: str, what: str, kind: Kind) -> str:
-    """Refuse what would lead to another path, as the server does."""
+    """Raise InvalidRequest for a text that is not a path segment, as the server does."""
     if not value:
         raise InvalidRequest(f"the {what} of the {kind.kind} is missing")
     if "/" in value or "%" in value or value in (".", ".."):
@@ -454,7 +454,7 @@ def _body(obj: Object | JsonObject, kind: Kind) -> bytes:
 
 
 def _applied(obj: Object | JsonObject, kind: Kind, subresource: str) -> bytes:
-    """Return what an apply states: managedFields may not be sent, and a status only to its subresource."""
+    """Return the document of an apply: without managedFields, and with a status only for its subresource."""
     if isinstance(obj, Object):
         if subresource == "status":
             return encode(status_wire(obj))

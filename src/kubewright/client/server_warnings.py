@@ -18,7 +18,7 @@ class WarningLog:
         self._seen: dict[str, None] = {}
 
     def deliver(self, headers: Iterable[str], about: str) -> None:
-        """Log what the Warning headers of one answer say that was not said before."""
+        """Log the texts in the Warning headers of a response that were not logged before."""
         for header in headers:
             for text in parse_warnings(header):
                 if text in self._seen:

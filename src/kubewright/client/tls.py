@@ -1,4 +1,4 @@
-"""TLS contexts from certificates in memory, and what to say when a handshake fails."""
+"""TLS contexts from certificates in memory, and messages for failed handshakes."""
 
 import os
 import ssl
@@ -14,7 +14,7 @@ _NOT_YET_VALID = 9  # X509_V_ERR_CERT_NOT_YET_VALID
 
 
 def tls_context(config: ClusterConfig, certificate: bytes, key: bytes) -> ssl.SSLContext:
-    """Return a context that trusts the cluster's authority and shows our certificate; it blocks, briefly."""
+    """Return a context with the cluster's authority and the client certificate; blocks briefly."""
     if config.insecure:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
@@ -39,7 +39,7 @@ def trusting_only(authority: bytes, source: str) -> ssl.SSLContext:
 
 
 def explain_tls(error: ssl.SSLError, server: str) -> str:
-    """Say in one line why a handshake failed."""
+    """Return in one line why a handshake failed."""
     if isinstance(error, ssl.SSLCertVerificationError):
         if error.verify_code == _EXPIRED:
             return f"the certificate of {server} has expired"

@@ -1,4 +1,4 @@
-"""HTTP to one API server: requests with our credentials on them, repeated where that is right.
+"""HTTP to one API server: requests with credentials, repeated if that is safe.
 
 Transport.send(request)     one answer, whole
 Transport.stream(request)   an answer that comes in pieces, for watches and logs
@@ -31,7 +31,7 @@ from kubewright.client.identity import ask_provider
 from kubewright.client.limits import RateLimiter
 from kubewright.client.oidc import OidcSource
 from kubewright.client.proxies import proxy_for
-from kubewright.client.requests import JSON, Request
+from kubewright.client.requests import JSON, ApiRequest
 from kubewright.client.retries import leaves_outcome_open, retry_delay
 from kubewright.client.server_warnings import WarningLog
 from kubewright.client.tls import certificate_expiry, tls_context
@@ -52,8 +52,8 @@ from kubewright.http.client import (
 from kubewright.metrics import Counter, Registry
 
 
-class Stream:
-    """An answer that comes in pieces; `idle` is how many seconds may pass between two of them."""
+class ResponseStream:
+    """A streamed response; `idle` is the timeout in seconds between two pieces."""
 
     def __init__(self, body: Body, status: int, about: str) -> None:
         self.idle: float = 0.0
@@ -62,7 +62,7 @@ class Stream:
         self._about = about
 
     async def read(self) -> bytes:
-        """Return all that has come since the last call, waiting if nothing has, or nothing at the end."""
+        """Return what has arrived since the last call, waiting for it; b"" is the end."""
         try:
             return await self.body.read(self.idle)
         except ReadTimeout:
@@ -73,11 +73,11 @@ class Stream:
             ) from None
 
 
-T = TypeVar("T", ClientResponse, Stream)
+T = TypeVar("T", ClientResponse, ResponseStream)
 
 
 class Transport:
-    """Send requests to one API server over kept connections."""
+    """Send requests to one API server over persistent connections."""
 
     def __init__(
         self,
@@ -115,15 +115,15 @@ class Transport:
             exchange, self._exchange = self._exchange, None
             await exchange.close()
 
-    async def send(self, request: Request, fence: Fence | None = None) -> ClientResponse:
-        """Send a request and return its whole answer, or raise what went wrong."""
+    async def send(self, request: ApiRequest, fence: Fence | None = None) -> ClientResponse:
+        """Send a request and return its whole response, or raise the error."""
         if request.method == "GET" or fence is None:
             return await self._repeated(request, self._whole, None)
         return await self._repeated(request, partial(self._whole, fence=fence), fence)
 
     @asynccontextmanager
-    async def stream(self, request: Request, *, idle: float) -> AsyncGenerator[Stream, None]:
-        """Send a request and read its answer piece by piece."""
+    async def stream(self, request: ApiRequest, *, idle: float) -> AsyncGenerator[ResponseStream, None]:
+        """Send a request and return its response as a stream."""
         stream = await self._repeated(request, self._begin, None)
         stream.idle = idle
         try:
@@ -133,11 +133,11 @@ class Transport:
 
     async def _repeated(
         self,
-        request: Request,
-        attempt: Callable[[Request, Exchange, bytes, float], Awaitable[T]],
+        request: ApiRequest,
+        attempt: Callable[[ApiRequest, Exchange, bytes, float], Awaitable[T]],
         fence: Fence | None,
     ) -> T:
-        """Attempt until it succeeds, may not be repeated, or the request's time is over."""
+        """Repeat attempts until one succeeds, may not be repeated, or the request times out."""
         if self._limiter is not None:
             await self._limiter.wait_turn()
         left = timeout = request.timeout or self._timeout
@@ -172,13 +172,13 @@ class Transport:
 
     async def _whole(
         self,
-        request: Request,
+        request: ApiRequest,
         exchange: Exchange,
         head: bytes,
         timeout: float,
         fence: Fence | None = None,
     ) -> ClientResponse:
-        """Make one attempt and return the whole answer."""
+        """Make one attempt and return the whole response."""
         try:
             # A connection may take seconds to open, or the whole process may be stopped meanwhile.
             answer = await exchange.send(head, request.body, timeout, fence)
@@ -196,8 +196,10 @@ class Transport:
             return answer
         raise explain_refusal(request, answer, answer.body, self._server)
 
-    async def _begin(self, request: Request, exchange: Exchange, head: bytes, timeout: float) -> Stream:
-        """Make one attempt and return once the answer's headers are there."""
+    async def _begin(
+        self, request: ApiRequest, exchange: Exchange, head: bytes, timeout: float
+    ) -> ResponseStream:
+        """Make one attempt and return when the headers of the response have arrived."""
         deadline = asyncio.get_running_loop().time() + timeout
         try:
             answer, body = await exchange.stream(head, request.body, timeout)
@@ -218,10 +220,10 @@ class Transport:
         except BaseException:
             body.release()
             raise
-        return Stream(body, answer.status, f"{request.verb} {request.object}")
+        return ResponseStream(body, answer.status, f"{request.verb} {request.object}")
 
-    async def _prepared(self, request: Request, fence: Fence | None) -> tuple[Exchange, bytes, Credential]:
-        """Make what one attempt sends before its body, with the credential of this moment, which is named too."""
+    async def _prepared(self, request: ApiRequest, fence: Fence | None) -> tuple[Exchange, bytes, Credential]:
+        """Return the head of a request with the current credential, and that credential."""
         exchange = self._exchange
         if exchange is None:
             raise ConfigError("the client is not open: use `async with Client(config) as client`")
@@ -252,7 +254,7 @@ class Transport:
             self._heads = {}
             self._prepared_for = credential
 
-    def _head_of(self, request: Request, credential: Credential) -> bytes:
+    def _head_of(self, request: ApiRequest, credential: Credential) -> bytes:
         head = self._heads.get((request.accept, request.content_type))
         if head is None:
             fields = _fields_of(self._config, self._route, self._user_agent, request, credential)
@@ -264,11 +266,11 @@ class Transport:
                 self._heads[request.accept, request.content_type] = head
         return head + encode_headers(request.headers) if request.headers else head
 
-    def _explained(self, error: ExchangeFailed, request: Request) -> ConnectionFailed:
+    def _explained(self, error: ExchangeFailed, request: ApiRequest) -> ConnectionFailed:
         self._count("<error>", request.method)
         return explain_failure(error, request, self._server, request.timeout or self._timeout)
 
-    def _note(self, request: Request, answer: ClientResponse) -> None:
+    def _note(self, request: ApiRequest, answer: ClientResponse) -> None:
         self._count(str(answer.status), request.method)
         if "Warning" in answer.headers:
             self._warnings.deliver(answer.headers.all("Warning"), f"{request.verb} {request.object}")
@@ -285,7 +287,7 @@ class Transport:
             ).labels(code=code, method=method, host=self._route.server.authority)
         counter.inc()
 
-    def _check_json(self, request: Request, answer: ClientResponse) -> None:
+    def _check_json(self, request: ApiRequest, answer: ClientResponse) -> None:
         if not answer.headers.get("Content-Type").startswith(JSON):
             raise explain_surprise(request, answer, self._server)
 
@@ -321,7 +323,7 @@ def _source_of(config: ClusterConfig) -> CredentialSource:
 
 
 def _fields_of(
-    config: ClusterConfig, route: Route, user_agent: str, request: Request, credential: Credential
+    config: ClusterConfig, route: Route, user_agent: str, request: ApiRequest, credential: Credential
 ) -> list[tuple[str, str]]:
     fields = [*route.head(), ("User-Agent", user_agent), ("Accept", request.accept)]
     fields.append(("Accept-Encoding", "gzip" if config.compression else "identity"))

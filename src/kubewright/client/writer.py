@@ -16,7 +16,7 @@ from kubewright.api import (
     typed_diff,
 )
 from kubewright.client import requests
-from kubewright.client.reader import Reader
+from kubewright.client.reader import ClientReader
 from kubewright.client.requests import PatchType, Propagation, WriteOptions
 
 T = TypeVar("T", bound=Object)
@@ -24,8 +24,8 @@ T = TypeVar("T", bound=Object)
 UPDATE_ATTEMPTS = 5
 
 
-class Writer(Reader):
-    """Write to one cluster; objects without a class are wire dictionaries, their kind given or discovered."""
+class ClientWriter(ClientReader):
+    """Write to one cluster; objects without a class are JSON objects, with their kind given or discovered."""
 
     @overload
     async def create(self, obj: T, *, kind: None = None, **options: Unpack[WriteOptions]) -> T: ...
@@ -36,7 +36,7 @@ class Writer(Reader):
     async def create(
         self, obj: Object | JsonObject, *, kind: Kind | None = None, **options: Unpack[WriteOptions]
     ) -> Any:
-        """Create an object and return it as the server completed it."""
+        """Create an object and return the server's version of it."""
         chosen = await self._kind_for(obj, kind)
         request = requests.create(obj, chosen, **self._managed(options))
         return await self._read(_shape(obj, chosen), request)
@@ -96,7 +96,7 @@ class Writer(Reader):
         kind: Kind | None = None,
         **options: Unpack[WriteOptions],
     ) -> Any:
-        """Put an object in the place of its namesake; prefer `update`, which keeps fields the class does not know."""
+        """Replace an object (PUT); prefer `update`, which keeps fields that the class does not know."""
         chosen = await self._kind_for(obj, kind)
         request = requests.replace(obj, chosen, subresource=subresource, **self._managed(options))
         return await self._read(_shape(obj, chosen), request)
@@ -139,7 +139,7 @@ class Writer(Reader):
         force: bool = False,
         **options: Unpack[WriteOptions],
     ) -> Any:
-        """Change parts of an object, given itself or by kind and name, in one of the four forms of patches."""
+        """Patch an object, given as an object or by kind and name, with one of the four patch types."""
         shape, name, namespace = _locate(target, name, namespace)
         request = requests.patch(
             kind_of(shape),
@@ -156,7 +156,7 @@ class Writer(Reader):
     async def update(
         self, obj: T, change: Callable[[T], None], *, subresource: str = "", field_manager: str = ""
     ) -> T:
-        """Read the object, change it, and write only the difference; repeated when another writer was quicker.
+        """Read the object, change it, and write only the difference; repeat that on a conflict.
 
         The difference goes as a JSON patch that carries the resourceVersion, so fields the class does not know
         survive and no write is lost. `change` may run several times. An unchanged object is not written.
@@ -207,7 +207,7 @@ class Writer(Reader):
         grace_period_seconds: int | None = None,
         dry_run: bool = False,
     ) -> None:
-        """Delete an object by kind and name, or the very object given (its uid is a precondition).
+        """Delete an object by kind and name, or the given object (with its uid as precondition).
 
         It may stay until its finalizers are gone and its grace period is over.
         """
@@ -238,7 +238,7 @@ class Writer(Reader):
         grace_period_seconds: int | None = None,
         dry_run: bool = False,
     ) -> None:
-        """Delete all objects of a kind in a namespace that the selectors choose."""
+        """Delete the objects of a kind in a namespace that the selectors match."""
         await self.raw(
             requests.delete_collection(
                 kind_of(kind),

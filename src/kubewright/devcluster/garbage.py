@@ -22,7 +22,7 @@ from kubewright.api import (
     PartialMeta,
     to_wire,
 )
-from kubewright.cache import Cache, Change, Informer, Selection
+from kubewright.cache import Cache, Informer, Selection, StoreChange
 from kubewright.client import Client
 from kubewright.workqueue import QueueShutDown, WorkQueue
 
@@ -138,7 +138,7 @@ class GarbageCollector:
                 await informer.wait_synced()
             self.synced.set()
 
-    def _observe(self, kind: Kind, change: Change) -> None:
+    def _observe(self, kind: Kind, change: StoreChange) -> None:
         if change.new is None:
             if change.old is not None:
                 self._deleted(change.old.meta)

@@ -44,7 +44,7 @@ def claim_names(owner: apps_v1.StatefulSet, pod: str) -> list[str]:
 
 
 def claim_owners(owner: apps_v1.StatefulSet, *, surplus: bool) -> tuple[bool, bool]:
-    """Return whether a claim is owned by its StatefulSet, and whether by its Pod, according to the retention policy."""
+    """Return True if a claim is owned by its StatefulSet, and whether by its Pod, according to the retention policy."""
     policy = owner.spec.persistent_volume_claim_retention_policy
     if policy is None:
         return False, False

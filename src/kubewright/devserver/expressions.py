@@ -86,7 +86,7 @@ class ExpressionError(KubewrightError):
 
 
 @lru_cache(maxsize=1)
-def _standard() -> dict[str, cel.Type | cel.Declared]:
+def _standard() -> dict[str, cel.Type | cel.DeclaredType]:
     request = cel.declare(_REQUEST, name="kubernetes.AdmissionRequest")
     namespace = cel.declare(_NAMESPACE, name="kubernetes.Namespace")
     assert request is not None
@@ -106,7 +106,7 @@ def environment(
     params: bool = False,
     variables: Mapping[str, cel.Type] | None = None,
     mutating: bool = False,
-) -> cel.Environment:
+) -> cel.CelEnvironment:
     """Return the environment of expressions about writes; `variables` are those that a policy declares.
 
     Expressions that are `mutating` may make objects and patches.
@@ -115,15 +115,15 @@ def environment(
     if params:
         known["params"] = cel.DYN
     if variables is not None:
-        declared = cel.Declared(cel.struct("kubernetes.variables"), 0, 2)
+        declared = cel.DeclaredType(cel.struct("kubernetes.variables"), 0, 2)
         for name, kind in variables.items():
-            declared.fields[name] = cel.Declared(kind, 0, 0)
+            declared.fields[name] = cel.DeclaredType(kind, 0, 0)
             declared.names[name] = name
         known["variables"] = declared
     library = cel.authorization_library()
     if not mutating:
-        return cel.Environment(known, functions=library)
-    return cel.Environment(
+        return cel.CelEnvironment(known, functions=library)
+    return cel.CelEnvironment(
         known,
         functions=cel.Library(library, cel.mutation_library()),
         messages=[cel.OBJECT, cel.JSON_PATCH],
@@ -131,7 +131,7 @@ def environment(
 
 
 @lru_cache(maxsize=1)
-def _conditions() -> cel.Environment:
+def _conditions() -> cel.CelEnvironment:
     return environment()
 
 
@@ -141,7 +141,7 @@ def compile_condition(text: str) -> cel.Program:
     return compile_in(_conditions(), text, cel.BOOL)
 
 
-def compile_in(place: cel.Environment, text: str, *wanted: cel.Type) -> cel.Program:
+def compile_in(place: cel.CelEnvironment, text: str, *wanted: cel.Type) -> cel.Program:
     """Compile an expression; raise ExpressionError unless its type is one of `wanted`, if any are given."""
     try:
         program = place.compile(text)
@@ -232,7 +232,7 @@ class PolicyCompiler:
         """Compile a JSON patch."""
         return compile_in(self._mutating(), text, cel.list_of(cel.JSON_PATCH.type))
 
-    def _mutating(self) -> cel.Environment:
+    def _mutating(self) -> cel.CelEnvironment:
         return environment(params=self._params, variables=self._variables, mutating=True)
 
 

@@ -31,7 +31,7 @@ def criteria(operator: Operator, tested: Collection[str]) -> list[Criterion]:
 
 
 def level_of(found: Collection[Criterion]) -> int:
-    """Return the highest level up to which everything is met; 0 where even the first asks for more."""
+    """Return the highest level whose requirements are all met, including lower levels; 0 if the first is not met."""
     missing = {criterion.level for criterion in found if not criterion.met}
     return next((level for level in range(len(LEVELS)) if level + 1 in missing), len(LEVELS))
 
@@ -108,7 +108,7 @@ def _insights(operator: Operator) -> Iterator[Criterion]:
         "make a ServiceMonitor for what runs",
     )
     yield Criterion(
-        4, "trouble raises alerts", _owns(operator, "PrometheusRule"), "make a PrometheusRule with alerts"
+        4, "failures raise alerts", _owns(operator, "PrometheusRule"), "make a PrometheusRule with alerts"
     )
 
 

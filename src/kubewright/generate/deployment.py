@@ -11,7 +11,7 @@ from kubewright.packaging import Env, Volume
 
 PROBE_PORT = 8081
 GRACE_SECONDS = 40
-"""Longer than the 30 seconds a manager gives its reconciles, so that Kubernetes does not cut them short."""
+"""Longer than the manager's graceful timeout of 30 s, so that Kubernetes does not kill running reconciles."""
 REQUESTS = {"cpu": "10m", "memory": "64Mi"}
 LIMITS = {"cpu": "500m", "memory": "256Mi"}
 
@@ -24,7 +24,7 @@ def deployment(
     replicas: int | None = None,
     namespaces: Sequence[str] = (),
 ) -> list[JsonObject]:
-    """Render the Deployment, what its metrics need, and a budget for several replicas."""
+    """Render the Deployment, the objects for its metrics, and a PodDisruptionBudget for several replicas."""
     count = operator.workload.replicas if replicas is None else replicas
     documents: list[JsonObject] = [
         {

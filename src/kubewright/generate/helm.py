@@ -1,4 +1,4 @@
-"""The manifests as a Helm chart: the same documents, with what differs between clusters as values."""
+"""The manifests as a Helm chart: the same documents, with cluster-specific settings as values."""
 
 from dataclasses import dataclass, replace
 
@@ -36,7 +36,7 @@ class Chart:
 
 
 def helm(operator: Operator, chart: Chart, settings: Settings = USUAL) -> dict[str, str]:
-    """Render a chart. It is installed where the release is, so it brings no Namespace of its own."""
+    """Render a chart without a Namespace: it is installed in the namespace of the release."""
     names = Names(operator.name)
     parts = parts_of(
         operator,
@@ -164,7 +164,7 @@ def _values(operator: Operator, names: Names, settings: Settings) -> str:
 
 
 def split_image(image: str) -> tuple[str, str, str]:
-    """Part an image's name into repository, digest and tag."""
+    """Split the name of an image into repository, digest and tag."""
     named, _, digest = image.partition("@")
     folder, slash, last = named.rpartition("/")
     last, _, tag = last.partition(":")

@@ -1,8 +1,8 @@
 """RBAC rules that a user needs to install an operator: its objects by name, and the rules that its roles grant.
 
-No role holds `escalate` or `bind`. Kubernetes lets people grant what they have themselves, so a user who installs
-has the operator's rights, and an operator that asks for more than before is not installed until an administrator
-has seen it.
+No role contains `escalate` or `bind`. Kubernetes lets users grant only permissions that they have, so the installing
+user has the operator's permissions, and an operator that needs more than before is not installed until an
+administrator grants them.
 """
 
 from collections import defaultdict
@@ -15,9 +15,9 @@ from kubewright.generate.manifests import PARTS, USUAL, Settings, manifests
 from kubewright.generate.names import Names
 from kubewright.generate.rbac import GROUP, RBAC, named
 
-# With server-side apply the name of what is made is known when it is authorized, so `create` can be limited too.
+# With server-side apply the name is known when a create is authorized, so `create` can be limited by name too.
 _VERBS = ["create", "delete", "get", "patch"]
-# To say why a Deployment does not become available.
+# To report why a Deployment does not become available.
 _DIAGNOSIS: list[dict[str, Any]] = [
     {"apiGroups": [""], "resources": ["events", "pods"], "verbs": ["list"]},
     {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
@@ -25,7 +25,7 @@ _DIAGNOSIS: list[dict[str, Any]] = [
 
 
 def installer(operator: Operator, subject: str, settings: Settings = USUAL) -> list[JsonObject]:
-    """Render the operator's namespace and what lets a user, or a ServiceAccount (`namespace/name`), install all else.
+    """Render the namespace, and the roles with which a user or ServiceAccount (`namespace/name`) installs the rest.
 
     It covers every part but samples: those are for users of the kinds.
     """

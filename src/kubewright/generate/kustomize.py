@@ -1,4 +1,4 @@
-"""The manifests as a kustomize tree: a base that is complete, and components to add."""
+"""The manifests as a kustomize tree: a complete base, and optional components."""
 
 from kubewright.api import JsonObject
 from kubewright.controller import Operator
@@ -14,7 +14,7 @@ def kustomize(operator: Operator, settings: Settings = USUAL) -> dict[str, str]:
     """Render a tree: `kubectl apply -k DIR` brings the operator, `DIR/samples` its samples.
 
     Monitoring and network policy are components: `components: [DIR/monitoring]` in an overlay adds one.
-    Nothing is prefixed or patched, so what is read here is what the cluster is given.
+    Nothing is prefixed or patched: the files are what is applied.
     """
     parts = parts_of(operator, Names(operator.name), PARTS, settings)
     tree: dict[str, str] = {}

@@ -21,9 +21,9 @@ DEFAULT_IMAGE = "controller:latest"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What is said when manifests are rendered rather than where the operator is declared.
+    """Settings that are chosen when manifests are rendered, not where the operator is declared.
 
-    `namespaces` limits what the operator may see and watches; `replicas` replaces the declared number;
+    `namespaces` limits what the operator may read and watches; `replicas` replaces the declared number;
     `metrics_reader` is a ServiceAccount (`namespace/name`); `examples` are objects written by hand; `webhook_reach` is
     `url` for the roles of a run outside the cluster.
     """

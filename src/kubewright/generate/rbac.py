@@ -63,7 +63,7 @@ def rbac(
 
 
 def by_scope(rules: Sequence[PolicyRule], operator: Operator) -> tuple[list[PolicyRule], list[PolicyRule]]:
-    """Part rules into those a Role can hold and those on kinds without a namespace, which need a ClusterRole."""
+    """Split rules into those for a Role and those for cluster-scoped kinds, which need a ClusterRole."""
     clustered = _cluster_kinds(operator)
     own = {(kind.group, kind.plural) for kind in (kind_of(each.kind) for each in operator.controllers)}
     inside: list[PolicyRule] = []
@@ -77,7 +77,7 @@ def by_scope(rules: Sequence[PolicyRule], operator: Operator) -> tuple[list[Poli
         if there:
             outside.append(structs.replace(rule, resources=there))
         elif group == _EVENTS and own & clustered:
-            # Events about an object without a namespace lie in "default", which may be none of those given.
+            # Events of cluster-scoped objects are in "default", which may not be one of the given namespaces.
             outside.append(rule)
     return inside, outside
 
@@ -116,7 +116,7 @@ def granted(
 
 
 def named(api_version: str, kind: str, name: str, names: Names, namespace: str = "") -> JsonObject:
-    """Begin a document: its kind, its name, the labels all of an operator's objects carry."""
+    """Return a new document with its kind, name and the labels of the operator."""
     metadata: JsonObject = {
         "name": name,
         **({"namespace": namespace} if namespace else {}),

@@ -1,4 +1,4 @@
-"""An example of a kind, made from what its schema says: examples, defaults, the smallest value that is allowed."""
+"""Sample objects from schemas: examples, defaults, otherwise the smallest valid value."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ Schema = dict[str, Any]
 
 
 def samples(operator: Operator, given: Sequence[JsonObject] = ()) -> list[JsonObject]:
-    """Return an example of each kind and version: those that were written by hand, else made-up ones."""
+    """Return a sample of each kind and version: handwritten ones, otherwise generated ones."""
     written: dict[tuple[str, str], list[JsonObject]] = {}
     for document in given:
         written.setdefault((document.get("apiVersion", ""), document.get("kind", "")), []).append(document)
@@ -31,7 +31,7 @@ def samples(operator: Operator, given: Sequence[JsonObject] = ()) -> list[JsonOb
 
 
 def sample(declared: type[Object]) -> JsonObject:
-    """Make up an object of a kind that the server accepts; fields that have neither default nor example are left out
+    """Generate a valid object of a kind; fields that have neither default nor example are omitted
     unless they are required.
     """
     kind, schema = kind_of(declared), structural(declared)

@@ -9,7 +9,7 @@ from kubewright.api import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check: what it is called in operator-sdk, and what it found to be better."""
+    """One check with its name in operator-sdk, and its findings."""
 
     suite: str
     name: str

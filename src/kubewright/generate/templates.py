@@ -1,4 +1,4 @@
-"""Documents with places that Helm fills: written as YAML first, so that only the places are templates."""
+"""Documents with Helm expressions: written as YAML first, so that only the placeholders are templates."""
 
 import re
 from copy import deepcopy

@@ -1,7 +1,7 @@
 """Run an operator: build client and cache, start everything in order, stop in reverse.
 
 In reading order: `options` (how to run), `manager` (the run itself), `servers` (probes, metrics, webhooks),
-`watchdog` (reports a blocked event loop) and `parts` (what is loaded only where it is used).
+`watchdog` (reports a blocked event loop) and `parts` (modules that are imported on demand).
 """
 
 from kubewright.election import ElectionOptions, LeaseTimes

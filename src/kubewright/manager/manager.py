@@ -1,4 +1,4 @@
-"""An operator at work: builds client and cache, starts all in order, stops in reverse.
+"""Run an operator: create client and cache, start everything in order, stop in reverse.
 
 Start: HTTP servers, webhooks, caches, lifespan, controllers that need no lease, then those that do.
 Stop: reconciles in flight get `graceful_timeout` to end, then lifespan, caches, webhooks, HTTP servers, the lease, events.
@@ -40,7 +40,7 @@ DEFAULTS = ManagerOptions()
 
 
 class ManagerStatistics(msgspec.Struct, frozen=True):
-    """Count what runs."""
+    """Statistics of a manager."""
 
     leading: bool
     controllers: tuple[RunnerStatistics, ...]
@@ -48,7 +48,7 @@ class ManagerStatistics(msgspec.Struct, frozen=True):
 
 
 class Manager:
-    """Run one operator on one cluster until cancelled; nothing of it is global."""
+    """Run one operator on one cluster until cancelled; it uses no global state."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class Manager:
                 try:
                     await self._work(group, recorder)
                 except asyncio.CancelledError as error:
-                    # A stop is no failure of the lifespan: what follows its `yield` must run.
+                    # A stop is not a failure of the lifespan: the code after its `yield` must run.
                     stopped = error
         finally:
             events.cancel()
@@ -146,21 +146,21 @@ class Manager:
             raise stopped
 
     async def _serve(self, stack: AsyncExitStack, group: asyncio.TaskGroup, client: Client) -> None:
-        """Answer probes and scrapes before anything else runs: a slow start must be seen."""
+        """Serve probes and metrics before anything else starts, so that a slow start is visible."""
         options, metrics = self._options, self.metrics
         self.probe_port = await serve_probes(stack, options, self.liveness, self.readiness)
         self.metrics_port = await serve_metrics(stack, group, client, options, metrics)
         ports = {"probes": self.probe_port, "metrics": self.metrics_port}
         if served := {name: port for name, port in ports.items() if port}:
             _log.info("Serving probes and metrics", extra={"fields": {"ports": served}})
-        # A kind whose versions we convert cannot be listed before we answer.
+        # A kind with a conversion webhook of this operator cannot be listed before the webhook is served.
         self._webhooks = await serve_webhooks(
             stack, group, client, self.operator, options, metrics, self.readiness
         )
         self.webhook_port = self._webhooks.port if self._webhooks is not None else 0
 
     async def _work(self, group: asyncio.TaskGroup, recorder: EventRecorder) -> None:
-        """Reconcile until cancelled; then let what is in flight end."""
+        """Reconcile until cancelled; then let running reconciles finish."""
         try:
             for runner in self._runners:
                 await runner.wait_synced()
@@ -205,7 +205,7 @@ class Manager:
                 self._working.add(group.create_task(runner.run(), name=name))
 
     async def _drain(self) -> None:
-        """Give reconciles in flight their time to end; none when another replica may lead by now."""
+        """Wait for running reconciles; cancel them at once if another replica may lead."""
         for runner in self._runners:
             runner.stop()
         if not self._working:
@@ -264,7 +264,7 @@ def _field_managers(controllers: Sequence[Controller[Any]]) -> set[str]:
 
 
 def _raise_first(failures: BaseExceptionGroup[BaseException]) -> NoReturn:
-    """Raise the failure that stopped everything; the others are its echoes, kept as its notes."""
+    """Raise the first failure; the ones that followed from it become its notes."""
     causes = [leaf for leaf in leaves(failures) if not isinstance(leaf, asyncio.CancelledError)]
     first = next((leaf for leaf in causes if isinstance(leaf, LeaseLost)), causes[0])
     for other in causes:

@@ -1,4 +1,4 @@
-"""What some operators never use: it brings libraries that are half of a start, so it waits until it is needed."""
+"""Modules that some operators never use, imported on demand because their libraries are half of the start time."""
 
 import asyncio
 from enum import StrEnum
@@ -9,7 +9,7 @@ from kubewright.controller.running import Tracer
 
 
 class Part(StrEnum):
-    """Such a part, by its module."""
+    """A module that is imported on demand."""
 
     METRICS_PAGE = "kubewright.serving.metrics_page"
     OPENTELEMETRY = "opentelemetry.trace"
@@ -17,12 +17,12 @@ class Part(StrEnum):
     WEBHOOK_SERVER = "kubewright.webhook.server"
 
     async def load(self) -> Any:
-        """Import it where the event loop does not wait for that."""
+        """Import it in a thread, so that the event loop is not blocked."""
         return await asyncio.to_thread(import_module, self.value)
 
 
 async def installed_tracer() -> Tracer | None:
-    """Return OpenTelemetry's tracer; it makes nothing of spans until the program sets a provider."""
+    """Return OpenTelemetry's tracer; spans are dropped until the program sets a provider."""
     try:
         return (await Part.OPENTELEMETRY.load()).get_tracer("kubewright")
     except ModuleNotFoundError:

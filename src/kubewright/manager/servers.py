@@ -1,4 +1,4 @@
-"""What an operator answers: probes, scrapes and webhooks."""
+"""The HTTP servers of an operator: probes, metrics and webhooks."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ class ServedWebhooks(Protocol):
 
 
 async def serve_probes(stack: AsyncExitStack, options: ManagerOptions, *checks: Checks) -> int:
-    """Answer probes, and return the port."""
+    """Serve probes, and return the port."""
     address = parse_address(options.health_probe_bind_address)
     if address is None:
         return 0
@@ -45,7 +45,7 @@ async def serve_metrics(
     options: ManagerOptions,
     metrics: Registry,
 ) -> int:
-    """Answer scrapes, and return the port."""
+    """Serve metrics, and return the port."""
     address = parse_address(options.metrics_bind_address)
     if address is None:
         return 0
@@ -71,7 +71,7 @@ async def serve_webhooks(
     metrics: Registry,
     readiness: Checks,
 ) -> ServedWebhooks | None:
-    """Serve an operator's webhooks where it has some and the API server can reach them."""
+    """Serve an operator's webhooks if it has any and the API server can reach them."""
     if not operator.webhooks:
         return None
     chosen = options.webhooks
@@ -104,7 +104,7 @@ async def serve_webhooks(
 
 @contextmanager
 def _naming(option: str) -> Generator[None, None, None]:
-    """Say with which option an address is chosen that is taken."""
+    """Add the option that sets the address to a BindError."""
     try:
         yield
     except BindError as error:

@@ -80,7 +80,7 @@ class Descriptor:
 
 
 class StartError(RuntimeError):
-    """A command cannot be started; the message says why."""
+    """A command cannot be started; the message has the reason."""
 
 
 class Child:

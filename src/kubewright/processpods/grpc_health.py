@@ -16,7 +16,7 @@ _LARGEST = 1 << 20
 
 
 class HealthCheckError(RuntimeError):
-    """The server gave no health status; the message says why."""
+    """The server gave no health status; the message has the reason."""
 
 
 class _Frame(NamedTuple):

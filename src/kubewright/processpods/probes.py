@@ -14,7 +14,7 @@ Execute = Callable[[Sequence[str]], Awaitable[tuple[int, str]]]
 
 
 class ProbeError(RuntimeError):
-    """A probe failed; the message says why."""
+    """A probe failed; the message has the reason."""
 
 
 async def probe(container: core_v1.Container, spec: core_v1.Probe, address: str, execute: Execute) -> None:

@@ -9,14 +9,14 @@ projects' kinds from their CRDs.
 from kubewright.scaffold.changes import changes_between, is_newer
 from kubewright.scaffold.kinds import Addition, Declared, kind_files, version_files
 from kubewright.scaffold.naming import (
-    domain_trouble,
-    group_trouble,
-    kind_trouble,
+    domain_problem,
+    group_problem,
+    kind_problem,
     module_name,
     package_name,
-    plural_trouble,
-    project_trouble,
-    version_trouble,
+    plural_problem,
+    project_problem,
+    version_problem,
 )
 from kubewright.scaffold.project import LOCK, project_files, with_record
 from kubewright.scaffold.source import Unclear, add_class_keyword, add_import, add_to_operator
@@ -33,17 +33,17 @@ __all__ = [
     "admission_files",
     "changes_between",
     "conversion_files",
-    "domain_trouble",
-    "group_trouble",
+    "domain_problem",
+    "group_problem",
     "is_newer",
     "kind_files",
-    "kind_trouble",
+    "kind_problem",
     "module_name",
     "package_name",
-    "plural_trouble",
+    "plural_problem",
     "project_files",
-    "project_trouble",
+    "project_problem",
     "version_files",
-    "version_trouble",
+    "version_problem",
     "with_record",
 ]

@@ -15,7 +15,7 @@ _KIND = re.compile(r"[A-Z][A-Za-z0-9]*")
 _VERSION = re.compile(r"v[1-9]\d*((alpha|beta)[1-9]\d*)?")
 
 
-def project_trouble(name: str) -> str:
+def project_problem(name: str) -> str:
     """Return why the project name is invalid, or an empty string."""
     if names.dns1123_label(name):
         return f"{name!r} is not a valid project name: use at most 63 lowercase letters, digits and '-', for example my-shop"
@@ -27,7 +27,7 @@ def project_trouble(name: str) -> str:
     return ""
 
 
-def domain_trouble(domain: str) -> str:
+def domain_problem(domain: str) -> str:
     """Return why the domain is invalid, or an empty string."""
     if troubles := names.dns1123_subdomain(domain):
         return f"{domain!r} is not a valid domain: {troubles[0]}"
@@ -38,7 +38,7 @@ def domain_trouble(domain: str) -> str:
     )
 
 
-def kind_trouble(kind: str) -> str:
+def kind_problem(kind: str) -> str:
     """Return why the kind is invalid, or an empty string."""
     if not _KIND.fullmatch(kind):
         better = "".join(part[:1].upper() + part[1:] for part in re.split(r"[-_. ]+", kind))
@@ -50,13 +50,13 @@ def kind_trouble(kind: str) -> str:
     return f"kind {kind!r}: {troubles[0]}" if troubles else ""
 
 
-def plural_trouble(plural: str) -> str:
+def plural_problem(plural: str) -> str:
     """Return why the plural is invalid, or an empty string."""
     troubles = names.dns1035_label(plural)
     return f"plural {plural!r}: {troubles[0]}" if troubles else ""
 
 
-def version_trouble(version: str) -> str:
+def version_problem(version: str) -> str:
     """Return why the version is invalid, or an empty string."""
     if _VERSION.fullmatch(version):
         return ""
@@ -65,7 +65,7 @@ def version_trouble(version: str) -> str:
     )
 
 
-def group_trouble(group: str) -> str:
+def group_problem(group: str) -> str:
     """Return why the API group is invalid, or an empty string."""
     if troubles := names.dns1123_subdomain(group):
         return f"group {group!r}: {troubles[0]}"

@@ -13,10 +13,10 @@ from kubewright.api import FieldError, problems
 from kubewright.schema.cel import (
     BOOL,
     STRING,
+    CelEnvironment,
     CompileError,
     CostExceeded,
-    Declared,
-    Environment,
+    DeclaredType,
     EvaluationError,
     Program,
 )
@@ -52,7 +52,7 @@ class OutOfBudget(Exception):
 class CompiledRule:
     """One rule, compiled for the type of its schema node."""
 
-    def __init__(self, rule: dict[str, Any], schema: Schema, declared: Declared) -> None:
+    def __init__(self, rule: dict[str, Any], schema: Schema, declared: DeclaredType) -> None:
         self.text: str = str(rule.get("rule", "")).strip()
         self.message: str = str(rule.get("message", "")).strip()
         self.reason: str | None = rule.get("reason")
@@ -81,7 +81,7 @@ class CompiledRule:
         """Return the message for a value that fails the rule."""
         return self.message or f"failed rule: {self.text}"
 
-    def _compile(self, source: str, declared: Declared) -> None:
+    def _compile(self, source: str, declared: DeclaredType) -> None:
         environment = _environment(declared, self.optional_old)
         try:
             program = environment.compile(source)
@@ -98,7 +98,7 @@ class CompiledRule:
         if self.message_expression:
             self._compile_message(environment)
 
-    def _compile_message(self, environment: Environment) -> None:
+    def _compile_message(self, environment: CelEnvironment) -> None:
         try:
             program = environment.compile(self.message_expression)
         except CompileError as error:
@@ -113,9 +113,9 @@ class CompiledRule:
         self.message_program = program
 
 
-def _environment(declared: Declared, optional_old: bool) -> Environment:
-    old = Declared(optional_of(declared.type)) if optional_old else declared
-    return Environment({"self": declared, "oldSelf": old})
+def _environment(declared: DeclaredType, optional_old: bool) -> CelEnvironment:
+    old = DeclaredType(optional_of(declared.type)) if optional_old else declared
+    return CelEnvironment({"self": declared, "oldSelf": old})
 
 
 def _field_path(text: str, schema: Schema) -> str:
@@ -125,7 +125,7 @@ def _field_path(text: str, schema: Schema) -> str:
         return ""
 
 
-def compile_schema_rules(schema: Schema, declared: Declared) -> list[CompiledRule]:
+def compile_schema_rules(schema: Schema, declared: DeclaredType) -> list[CompiledRule]:
     """Compile the rules of one schema node."""
     return [CompiledRule(rule, schema, declared) for rule in schema.get("x-kubernetes-validations") or ()]
 
@@ -241,7 +241,7 @@ class RuleTree:
     def _outcome(
         self, rule: CompiledRule, field: str, variables: dict[str, Any], budget: "_Budget"
     ) -> bool | FieldError:
-        """Return whether the value passes the rule, or the error that stopped its evaluation."""
+        """Return True if the value passes the rule, or the error that stopped its evaluation."""
         if budget.left <= 0:
             raise OutOfBudget(problems.invalid(field, self._type, _OUT_OF_BUDGET))
         assert rule.program is not None

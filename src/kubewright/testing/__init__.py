@@ -1,4 +1,4 @@
-"""Test operators: one test on the embedded cluster, on a real control plane, or on a cluster that is there.
+"""Test operators: the same test on the embedded cluster, on a real control plane, or on an existing cluster.
 
 The pytest plugin comes with the package: `--server embedded|real|existing` chooses, the fixture `cluster` gives
 each test a namespace of its own. `virtual_time` makes waiting cost nothing; `embedded` runs a whole cluster in that

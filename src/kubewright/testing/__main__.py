@@ -17,7 +17,7 @@ _ENVIRONMENTS: dict[str, type[Environment]] = {
 
 
 async def serve(environment: Environment) -> None:
-    """Run a cluster until standard input ends: its owner has closed it, or is no more."""
+    """Run a cluster until standard input is closed, by its owner or because its owner has exited."""
     async with AsyncExitStack() as stack:
         print(await environment.start(stack), flush=True)
         reader = asyncio.StreamReader()

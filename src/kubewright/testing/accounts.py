@@ -1,4 +1,4 @@
-"""Run an operator as a ServiceAccount that may do what its declarations say and nothing else."""
+"""Run an operator as a ServiceAccount with only the declared permissions."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ _LIFETIME = timedelta(days=3650)
 
 
 async def grant(client: Client, config: ClusterConfig, operator: Operator, namespace: str) -> ClusterConfig:
-    """Make account, role and binding for an operator; gives the configuration to run it with.
+    """Create account, role and binding for an operator, and return the configuration to run it with.
 
-    A server learns of roles in its own time: what is granted holds when this returns.
+    Wait until the server enforces the role.
     """
     name = _account(operator)
     account = core_v1.ServiceAccount(Meta(name, namespace=namespace))
@@ -40,7 +40,7 @@ async def grant(client: Client, config: ClusterConfig, operator: Operator, names
 
 
 async def revoke(client: Client, operator: Operator, namespace: str) -> None:
-    """Take the cluster-wide role away; the rest goes with the namespace."""
+    """Delete the cluster-wide role; the rest is deleted with the namespace."""
     account = core_v1.ServiceAccount(Meta(_account(operator), namespace=namespace))
     name = f"{namespace}-{account.metadata.name}"
     await client.delete(rbac_v1.ClusterRoleBinding, name)
@@ -54,7 +54,7 @@ def _account(operator: Operator) -> str:
 
 
 def _rules(operator: Operator) -> list[PolicyRule]:
-    # Tests run beside their API server, so webhooks are registered by the operator itself.
+    # Tests run on the machine of their API server, so the operator registers its webhooks itself.
     return [
         *rules_for(operator),
         *webhook_rules(operator.name, operator.webhooks),
@@ -65,7 +65,7 @@ def _rules(operator: Operator) -> list[PolicyRule]:
 async def _wait(
     client: Client, account: core_v1.ServiceAccount, rules: Sequence[PolicyRule], *, allowed: bool
 ) -> None:
-    """Wait until the server knows of a role and its binding, or has forgotten them."""
+    """Wait until the server enforces a role and its binding, or their deletion."""
     for rule in rules[:1]:
         resource, _, subresource = rule.resources[0].partition("/")
         attributes = authorization_v1.ResourceAttributes(
@@ -85,7 +85,7 @@ async def _wait(
                 while (await client.create(review)).status.allowed != allowed:  # noqa: ASYNC110 (it lies in the cluster)
                     await asyncio.sleep(_POLL)
         except (TimeoutError, Forbidden):
-            # Another role says the same, or the answer is not for us: what the operator asks for will show.
+            # Another role grants the same, or reviews are not allowed: the operator's requests will show it.
             return
 
 

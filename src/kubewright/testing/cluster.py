@@ -1,4 +1,4 @@
-"""What a test works with: a namespace of its own on some cluster, and an operator running there."""
+"""The test cluster: a namespace for one test on any server, and an operator that runs there."""
 
 import asyncio
 import os
@@ -22,8 +22,8 @@ from kubewright.manager import Manager, ManagerOptions, WebhookOptions
 from kubewright.schema import crd
 from kubewright.testing.accounts import grant, revoke
 from kubewright.testing.environments import ServerName
+from kubewright.testing.failure_report import History, describe_failure
 from kubewright.testing.recorder import Recorder
-from kubewright.testing.story import History, describe_failure
 from kubewright.testing.virtual_time import OnOneLoop
 
 T = TypeVar("T", bound=Object)
@@ -61,7 +61,7 @@ class Cluster(OnOneLoop):
 
     @property
     def faults(self) -> Faults:
-        """Switch on trouble: requests that fail, take long or are cut, watches that end, a server that lags."""
+        """Inject faults: requests that fail, are slow or lost, watches that end, a stale server."""
         if self._faults is None:
             raise RuntimeError(
                 "faults would strike other tests too: use a cluster of the test's own, by `embedded_cluster` or `embedded()`"
@@ -80,7 +80,7 @@ class Cluster(OnOneLoop):
         """Run an operator with its CRDs installed, in this namespace or `everywhere`.
 
         It runs as a ServiceAccount with the rules of its declarations and no others, unless `as_admin`. What it
-        asks for is added to the file that KUBEWRIGHT_RECORD_ACCESS names: `kubewright rbac verify` reads it.
+        requests is added to the file that KUBEWRIGHT_RECORD_ACCESS names: `kubewright rbac verify` reads it.
         """
         await self.install(operator)
         config, asked = self.config, Recording()
@@ -279,7 +279,7 @@ class Cluster(OnOneLoop):
         timeout: float,
         history: History | None = None,
     ) -> Any:
-        # What pytest shows of a failure is the line of the test.
+        # pytest shows the line of the test, not of this function.
         __tracebackhide__ = True
         clock = asyncio.get_running_loop().time
         began = clock()

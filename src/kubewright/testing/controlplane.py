@@ -36,23 +36,23 @@ _BEGINNINGS = ("/api/v1/namespaces/kube-node-lease", "/api/v1/namespaces/default
 
 
 class ControlPlaneError(RuntimeError):
-    """The control plane could not be started, or a part of it ended."""
+    """The control plane could not be started, or a component of it exited."""
 
 
 def binaries_folder(version: str = KUBERNETES) -> Path:
-    """Name the cache folder for the binaries of one Kubernetes version."""
+    """Return the cache directory for the binaries of a Kubernetes version."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "kubewright" / "control-plane" / version
 
 
 def find_binaries() -> Path | None:
-    """Find a folder with etcd and kube-apiserver: KUBEBUILDER_ASSETS, else the cache."""
+    """Return a directory with etcd and kube-apiserver: KUBEBUILDER_ASSETS, otherwise the cache."""
     folder = _default_folder()
     return None if missing_binaries(folder, SERVERS) else folder
 
 
 def missing_binaries(folder: Path, names: Sequence[str]) -> list[str]:
-    """List the programs that a folder lacks."""
+    """Return the programs that are missing in a directory."""
     return [name for name in names if not os.access(folder / name, os.X_OK)]
 
 
@@ -87,28 +87,28 @@ class ControlPlane:
 
     @property
     def ca(self) -> bytes:
-        """Give the certificate, in PEM, that proves the API server's."""
+        """Return the CA certificate of the API server, in PEM."""
         return self._authority.pair.certificate
 
     @property
     def url(self) -> str:
-        """Give the address of the API server, the same over its restarts."""
+        """Return the URL of the API server, which stays the same over restarts."""
         return f"https://127.0.0.1:{self._port}"
 
     @property
     def directory(self) -> Path:
-        """Name the folder with the logs and credentials."""
+        """Return the directory with the logs and credentials."""
         if self._directory is None:
             raise ControlPlaneError("the control plane has not been started")
         return self._directory
 
     @property
     def kubeconfig(self) -> Path:
-        """Name the kubeconfig of the admin, a member of system:masters with a client certificate."""
+        """Return the path of the kubeconfig of the admin, a member of system:masters with a client certificate."""
         return self.directory / f"{ADMIN}.kubeconfig"
 
     async def __aenter__(self) -> Self:
-        """Start all of it; return when the API server is ready and, with controllers, takes Pods."""
+        """Start all components; return when the API server is ready and, with controllers, accepts Pods."""
         missing = await asyncio.to_thread(missing_binaries, self.binaries, self._names)
         if missing:
             raise ControlPlaneError(
@@ -132,22 +132,22 @@ class ControlPlane:
         await self._resources.aclose()
 
     async def stop_api_server(self, *, grace: float = _API_SERVER_GRACE) -> None:
-        """Take the API server away; its port and its data stay. A grace of 0 kills it at once."""
+        """Stop the API server; its port and its data are kept. A grace of 0 kills it."""
         await self._processes["kube-apiserver"].stop(grace=grace)
 
     async def start_api_server(self) -> None:
-        """Bring the API server up where it was, and wait until it is ready."""
+        """Start the API server again on the same port, and wait until it is ready."""
         process = self._processes["kube-apiserver"]
         if not process.running:
             await process.start()
         await self._wait_for("/readyz")
 
     async def back_up(self, folder: Path) -> None:
-        """Copy the cluster's data to a new folder; the API server is away meanwhile."""
+        """Copy the cluster's data to a new directory; the API server is stopped meanwhile."""
         await self._swap_data(lambda data: shutil.copytree(data, folder))
 
     async def restore(self, folder: Path) -> None:
-        """Put the data of a backup in place of the cluster's; the API server is away meanwhile."""
+        """Replace the cluster's data by a backup; the API server is stopped meanwhile."""
 
         def replace(data: Path) -> None:
             shutil.rmtree(data)

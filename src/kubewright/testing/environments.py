@@ -1,4 +1,4 @@
-"""Where tests run: the embedded cluster, a real control plane, or one that is there already."""
+"""Where tests run: on the embedded cluster, a real control plane, or an existing cluster."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ class Environment(ABC):
 
     @abstractmethod
     async def start(self, stack: AsyncExitStack) -> Path:
-        """Bring the cluster up for as long as the stack is open."""
+        """Start the cluster; it runs while the stack is open."""
 
 
 class EmbeddedEnvironment(Environment):
@@ -69,7 +69,7 @@ class RealEnvironment(Environment):
 
 
 class ExistingEnvironment(Environment):
-    """The cluster of the current kubeconfig context, left as it is found."""
+    """The cluster of the current kubeconfig context."""
 
     name: ServerName = "existing"
 
@@ -78,5 +78,5 @@ class ExistingEnvironment(Environment):
         self._kubeconfig = given.expanduser()
 
     async def start(self, stack: AsyncExitStack) -> Path:
-        """Use what is there."""
+        """Return the kubeconfig of the current context."""
         return self._kubeconfig

@@ -1,4 +1,4 @@
-"""A cluster for tests in a process of its own, which ends with its owner, however that ends.
+"""A cluster for tests in a separate process, which ends with its owner.
 
 In the tests' own process it would share with them what belongs to a process: the interpreter's lock, the state of the
 random numbers, the collection of garbage.

@@ -1,4 +1,4 @@
-"""A namespace of one's own: on a cluster that others use too, or on one in the test's own event loop."""
+"""An isolated namespace: on a shared cluster, or on a cluster in the test's event loop."""
 
 import asyncio
 import secrets
@@ -21,7 +21,7 @@ from kubewright.testing.environments import ServerName
 async def isolated(
     server: ServerName, kubeconfig: Path, *, faults: Faults | None = None
 ) -> AsyncGenerator[Cluster, None]:
-    """Make a namespace on the cluster of a kubeconfig, for as long as the context is open.
+    """Create a namespace on the cluster of a kubeconfig, and delete it when the context ends.
 
     With `faults` the cluster is the caller's own and ends after this.
     """

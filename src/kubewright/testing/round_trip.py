@@ -38,19 +38,19 @@ Strategy = st.SearchStrategy[Any]
 
 _INT32, _INT64 = 2**31, 2**63
 _MOST = 3
-"""Elements of a list or map where nothing else is said: enough to show trouble, few enough to read."""
+"""Maximum elements of a list or map without a declared maximum: few enough to read a failure."""
 _LABEL = st.from_regex(r"[a-z]([a-z0-9-]{0,10}[a-z0-9])?", fullmatch=True)
 
 
 def objects(cls: type[T]) -> st.SearchStrategy[T]:
-    """Make any object of a kind that its schema allows, as far as types and bounds of single fields say."""
+    """Return a strategy for objects of a kind that match the types and bounds of its fields."""
     return cast("st.SearchStrategy[T]", _Maker().struct(cls)).map(lambda made: from_wire(cls, to_wire(made)))
 
 
 def check_round_trips(
     conversion: Conversion[Any, Any], *, from_hub: bool = True, examples: int = 100
 ) -> None:
-    """Fail where an object comes back changed from the other version.
+    """Fail if an object changes when it is converted to the other version and back.
 
     Every object of the spoke must survive in the hub. With `from_hub=False` the reverse is not asked: for a hub
     that holds what the spoke cannot, even in annotations.

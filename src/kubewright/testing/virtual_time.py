@@ -42,7 +42,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     @property
     def waits_for_threads(self) -> bool:
-        """Return whether a thread started from this loop has not ended."""
+        """Return True if a thread started from this loop has not ended."""
         return self._threads > 0
 
     def run_in_executor(

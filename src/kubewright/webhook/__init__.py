@@ -1,9 +1,9 @@
-"""Webhooks: how an author declares them, and the pure functions that answer for them.
+"""Webhooks: their declarations, and the pure functions that answer reviews.
 
 In reading order: `declaration` (`validating_webhook`, `mutating_webhook`) and `findings` (what they return), `request` (what
 they are called with), `conversion` (versions of one kind), `authentication` (the users of tokens), `endpoints` (all of an operator's, with paths and names),
 `admission` and `conversion_review` (a review in, a review out), `naming`, `selectors` and `permissions`. `configurations`
-renders the documents that make the API server ask. `kubewright.webhook.server` is the other half: HTTP,
+renders the webhook configurations and the conversion of CRDs. `kubewright.webhook.server` is the other half: HTTP,
 certificates, registration. The manager loads it for operators that have webhooks, an author never does.
 """
 

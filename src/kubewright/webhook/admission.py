@@ -133,7 +133,7 @@ class AdmissionCall(msgspec.Struct, frozen=True):
             raise self._failed() from error
 
     def answer(self, findings: Findings) -> bytes:
-        """Return the review that says what was found; raise UserCodeFailed if that cannot be said."""
+        """Return the review with the findings; raise UserCodeFailed if they cannot be encoded."""
         try:
             verdict = _gather(findings)
         except Exception as error:
@@ -158,7 +158,7 @@ class AdmissionCall(msgspec.Struct, frozen=True):
 def read_admission(webhook: Admission[Any], body: bytes) -> AdmissionCall | bytes:
     """Read one AdmissionReview; return the answer where the author's function is not needed for it.
 
-    Raise BadReview for a body that is no review.
+    Raise BadReview for a body that is not a review.
     """
     review, version = read_review(_decoder(), body, KIND, API_VERSION, OLD_API_VERSION)
     wire = review.request
@@ -179,14 +179,14 @@ def read_admission(webhook: Admission[Any], body: bytes) -> AdmissionCall | byte
 def review_admission(webhook: Admission[Any], body: bytes) -> bytes:
     """Answer one AdmissionReview with a function that is not async.
 
-    Raise BadReview for a body that is no review, UserCodeFailed for what the author's function raises.
+    Raise BadReview for a body that is not a review, UserCodeFailed if the function raises.
     """
     call = read_admission(webhook, body)
     return call if isinstance(call, bytes) else call.answer(call.run())
 
 
 def failure(uid: str, code: int, reason: str, message: str, version: str = API_VERSION) -> bytes:
-    """Return the review that refuses because something went wrong."""
+    """Return the review that denies the request because of a failure."""
     status = {"status": "Failure", "message": message, "reason": reason, "code": code}
     return _review({"uid": uid, "allowed": False, "status": status}, version)
 

@@ -37,7 +37,7 @@ _encoder = msgspec.json.Encoder()
 class Authentication:
     """Authenticate the bearer of a token for an API server: made by `authenticates`.
 
-    API servers learn of it by their flag `--authentication-token-webhook-config-file`, not by an object in the
+    API servers are configured with the flag `--authentication-token-webhook-config-file`, not with an object in the
     cluster, so it is served and registered nowhere. A `def` is run in a thread, an `async def` on the event loop.
     """
 
@@ -120,7 +120,7 @@ def read_token(authentication: Authentication, body: bytes) -> TokenCall:
 
 
 def token_failure(message: str, version: str = API_VERSIONS[0]) -> bytes:
-    """Return the review that authenticates no user and says why."""
+    """Return the review that authenticates no user, with the reason."""
     return _review({"authenticated": False, "error": message}, version)
 
 

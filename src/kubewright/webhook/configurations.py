@@ -1,11 +1,18 @@
-"""Declarations to the documents that make the API server ask: configurations and the conversion of CRDs."""
+"""Webhook configurations and the conversion of CRDs, rendered from declarations."""
 
 from base64 import b64encode
 from dataclasses import dataclass
 from typing import Any
 
 from kubewright.api import DeclarationError
-from kubewright.schema.cel import BOOL, DYN, CompileError, Environment, EvaluationError, authorization_library
+from kubewright.schema.cel import (
+    BOOL,
+    DYN,
+    CelEnvironment,
+    CompileError,
+    EvaluationError,
+    authorization_library,
+)
 from kubewright.webhook.declaration import Admission, FailurePolicy
 from kubewright.webhook.endpoints import CONVERT_PATH, Endpoint, Endpoints
 from kubewright.webhook.naming import WebhookNames
@@ -20,7 +27,7 @@ JsonObject = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ByService:
-    """Asked through a Service: the operator runs in the cluster."""
+    """Called through a Service: the operator runs in the cluster."""
 
     namespace: str
     name: str
@@ -28,7 +35,7 @@ class ByService:
     port: int = SERVICE_PORT
 
     def client_config(self, path: str) -> JsonObject:
-        """Return where a webhook is and which authorities to trust."""
+        """Return the clientConfig of a webhook: its address and CA bundle."""
         service = {"name": self.name, "namespace": self.namespace, "path": path, "port": self.port}
         return {**_trust(self.ca_bundle), "service": service}
 
@@ -38,38 +45,38 @@ class ByService:
 
     @property
     def other(self) -> str:
-        """Name the field that must not be there."""
+        """Return the field of clientConfig that must be absent."""
         return "url"
 
 
 @dataclass(frozen=True, slots=True)
 class ByUrl:
-    """Asked at an address: the operator runs beside the API server."""
+    """Called at a URL: the operator runs outside the cluster, on the API server's machine."""
 
     base: str
     ca_bundle: bytes = b""
 
     def client_config(self, path: str) -> JsonObject:
-        """Return where a webhook is and which authorities to trust."""
+        """Return the clientConfig of a webhook: its address and CA bundle."""
         return {**_trust(self.ca_bundle), "url": f"{self.base}{path}"}
 
     def failure_policy(self, declared: FailurePolicy) -> FailurePolicy:
-        """Let writes pass without an answer: an operator outside the cluster is often stopped, or was killed.
+        """Return Ignore: an operator outside the cluster is often stopped or killed.
 
-        While it runs, an exception in a webhook with failure policy Fail is still a refusal, by its answer.
+        While it runs, an exception in a webhook with failure policy Fail still denies the request.
         """
         return "Ignore"
 
     @property
     def other(self) -> str:
-        """Name the field that must not be there."""
+        """Return the field of clientConfig that must be absent."""
         return "service"
 
 
-Place = ByService | ByUrl
+WebhookAddress = ByService | ByUrl
 
 
-def configurations(endpoints: Endpoints, names: WebhookNames, place: Place) -> list[JsonObject]:
+def configurations(endpoints: Endpoints, names: WebhookNames, address: WebhookAddress) -> list[JsonObject]:
     """Render the configurations of an operator: none, one or two."""
     documents: list[JsonObject] = []
     for kind, name, chosen in (
@@ -77,7 +84,7 @@ def configurations(endpoints: Endpoints, names: WebhookNames, place: Place) -> l
         ("ValidatingWebhookConfiguration", names.validating, endpoints.validating),
     ):
         if chosen:
-            webhooks = [_entry(endpoint, place) for endpoint in chosen]
+            webhooks = [_entry(endpoint, address) for endpoint in chosen]
             documents.append(
                 {
                     "apiVersion": f"{GROUP}/v1",
@@ -89,23 +96,23 @@ def configurations(endpoints: Endpoints, names: WebhookNames, place: Place) -> l
     return documents
 
 
-def conversion(place: Place) -> JsonObject:
+def conversion(address: WebhookAddress) -> JsonObject:
     """Render `spec.conversion` of a CRD."""
     webhook = {
-        "clientConfig": place.client_config(CONVERT_PATH),
+        "clientConfig": address.client_config(CONVERT_PATH),
         "conversionReviewVersions": list(REVIEW_VERSIONS),
     }
     return {"strategy": "Webhook", "webhook": webhook}
 
 
 def client_config(conversion: JsonObject) -> JsonObject:
-    """Give where the conversion of a CRD leads."""
+    """Return the clientConfig of a CRD's conversion."""
     webhook: JsonObject = conversion.get("webhook") or {}
     return webhook.get("clientConfig") or {}
 
 
 def switched(desired: JsonObject, other: str, replaced: str | None) -> JsonObject:
-    """Render the patch that leads a conversion from a URL to a Service, or the other way.
+    """Render the patch that switches a conversion from a URL to a Service, or back.
 
     The server requires exactly one of them, and an apply cannot remove fields of other managers.
     """
@@ -115,21 +122,21 @@ def switched(desired: JsonObject, other: str, replaced: str | None) -> JsonObjec
     return {"metadata": {"annotations": {REPLACED: replaced}}, "spec": {"conversion": conversion}}
 
 
-def _entry(endpoint: Endpoint, place: Place) -> JsonObject:
+def _entry(endpoint: Endpoint, address: WebhookAddress) -> JsonObject:
     webhook = endpoint.webhook
     entry: JsonObject = {
         "name": endpoint.name,
         "admissionReviewVersions": list(REVIEW_VERSIONS),
-        "clientConfig": place.client_config(endpoint.path),
-        "failurePolicy": place.failure_policy(webhook.failure_policy),
+        "clientConfig": address.client_config(endpoint.path),
+        "failurePolicy": address.failure_policy(webhook.failure_policy),
         "matchPolicy": webhook.match_policy,
         "rules": [_rule(webhook)],
         "sideEffects": webhook.side_effects,
         "timeoutSeconds": webhook.timeout,
     }
     selector = webhook.namespace_selector
-    if selector is None and isinstance(place, ByService):
-        selector = _elsewhere(webhook, place.namespace)
+    if selector is None and isinstance(address, ByService):
+        selector = _elsewhere(webhook, address.namespace)
     if selector is not None:
         entry["namespaceSelector"] = selector
     if webhook.object_selector is not None:
@@ -157,7 +164,7 @@ def _rule(webhook: Admission[Any]) -> JsonObject:
 
 
 def _elsewhere(webhook: Admission[Any], namespace: str) -> JsonObject | None:
-    """Keep away from the operator's own namespace: its Pods could not start while no webhook answers."""
+    """Exclude the operator's own namespace: its Pods could not start while no webhook answers."""
     if not (webhook.resource.builtin and webhook.resource.namespaced):
         return None
     expression = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [namespace]}
@@ -165,7 +172,7 @@ def _elsewhere(webhook: Admission[Any], namespace: str) -> JsonObject | None:
 
 
 def _check_conditions(webhook: Admission[Any]) -> None:
-    environment = Environment(
+    environment = CelEnvironment(
         {"object": DYN, "oldObject": DYN, "request": DYN, "authorizer": DYN},
         functions=authorization_library(),
     )

@@ -1,4 +1,4 @@
-"""Versions of one kind into each other: every spoke to the hub and back, by pure functions."""
+"""Conversion between the versions of a kind: every spoke to the hub and back, by pure functions."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -41,7 +41,7 @@ class Conversion(Generic[Hub, Spoke]):
 
 
 class Versions:
-    """All versions of one kind and the ways between them."""
+    """All versions of one kind and the conversions between them."""
 
     def __init__(self, hub: type[Object], conversions: Iterable[Conversion[Any, Any]]) -> None:
         self.hub = hub
@@ -65,7 +65,7 @@ class Versions:
 
 
 def versions_of(conversions: Iterable[Conversion[Any, Any]]) -> dict[tuple[str, str], Versions]:
-    """Gather conversions by group and kind; refuse two hubs, or two ways to one version."""
+    """Group conversions by group and kind; raise if a kind has two hubs or a version two conversions."""
     gathered: dict[tuple[str, str], list[Conversion[Any, Any]]] = {}
     for each in conversions:
         kind = kind_of(each.hub)

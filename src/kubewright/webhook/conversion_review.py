@@ -1,4 +1,4 @@
-"""ConversionReview in, ConversionReview out: all objects of a request, or a failure that names those in the way."""
+"""ConversionReview in, ConversionReview out: all objects converted, or a failure that names the bad ones."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -47,7 +47,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class CannotConvert(Exception):
-    """One object that cannot be had in the version asked for; `surprise` is what the author's function raised."""
+    """An object that cannot be converted; `surprise` is the exception of the author's function."""
 
     def __init__(self, message: str, surprise: BaseException | None = None) -> None:
         super().__init__(message)
@@ -55,16 +55,16 @@ class CannotConvert(Exception):
 
 
 class ConversionAnswer(msgspec.Struct, frozen=True):
-    """The review to send back, and what the author's functions raised, for the log."""
+    """The review to return, and the exceptions of the author's functions, for the log."""
 
     body: bytes
     surprises: tuple[BaseException, ...] = ()
 
 
 def review_conversion(kinds: ByKind, body: bytes) -> ConversionAnswer:
-    """Answer one ConversionReview; raise BadReview for what is none.
+    """Answer one ConversionReview; raise BadReview for a body that is not one.
 
-    The API knows no partial success: one object that cannot be converted fails the request, and is named.
+    There is no partial success: one object that cannot be converted fails the request, and is named.
     """
     request = read_review(_reviews, body, KIND, API_VERSION)[0].request
     if not request.uid:
@@ -87,7 +87,7 @@ def review_conversion(kinds: ByKind, body: bytes) -> ConversionAnswer:
 
 
 def conversion_failure(uid: str, message: str) -> bytes:
-    """Return the review that says why nothing was converted."""
+    """Return the review that reports why nothing was converted."""
     return _review({"uid": uid, "convertedObjects": [], "result": {"status": "Failure", "message": message}})
 
 

@@ -155,10 +155,10 @@ class Admission(Generic[T]):
         if len(self.match_conditions) > MOST_CONDITIONS:
             self._refuse(f"match_conditions: at most {MOST_CONDITIONS} of them")
         for condition in self.match_conditions:
-            if troubles := names.qualified_name(condition):
-                self._refuse(f"match_conditions: name {condition!r}: {troubles[0]}")
-        if troubles := names.dns1123_subdomain(self.name):
-            self._refuse(f"{troubles[0]}: give it another name=")
+            if problems := names.qualified_name(condition):
+                self._refuse(f"match_conditions: name {condition!r}: {problems[0]}")
+        if problems := names.dns1123_subdomain(self.name):
+            self._refuse(f"{problems[0]}: give it another name=")
 
     def _selector(self, keyword: str, given: Selecting | None) -> dict[str, Any] | None:
         try:

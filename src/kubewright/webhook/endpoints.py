@@ -1,4 +1,4 @@
-"""The webhooks of one operator: under which paths they are asked, and what they are called."""
+"""The webhooks of one operator with their paths and names."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
@@ -24,7 +24,7 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 
 class Endpoints:
-    """All webhooks of an operator; refuses those that cannot be distinguished."""
+    """All webhooks of an operator; raises for webhooks with the same path or name."""
 
     def __init__(self, webhooks: Iterable[Webhook] = ()) -> None:
         declared = list(dict.fromkeys(webhooks))
@@ -74,7 +74,7 @@ class Endpoints:
         return tuple(kind for name, kind in found.items() if name not in scales)
 
     def check(self, kinds: Iterable[type[Any]]) -> None:
-        """Refuse a version that the operator brings but no conversion reaches."""
+        """Raise DeclarationError for a version of the operator that has no conversion."""
         for declared in kinds:
             kind = kind_of(declared)
             versions = self.versions.get((kind.group, kind.kind))
@@ -110,7 +110,7 @@ def _path(webhook: Admission[Any]) -> str:
 
 
 def _entry_name(webhook: Admission[Any]) -> str:
-    """Return a name with a domain, as configurations want it."""
+    """Return a fully qualified name, as webhook configurations require."""
     if webhook.name.count(".") >= 2:
         return webhook.name
     resource = webhook.resource

@@ -1,4 +1,4 @@
-"""What both kinds of review share: bodies that are no review, and how that is said."""
+"""Reading the bodies of admission, conversion and token reviews."""
 
 from typing import TypeVar
 
@@ -10,7 +10,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class BadReview(KubewrightError):
-    """A body that is no review we can answer."""
+    """The body is not a supported review."""
 
 
 class Typed(msgspec.Struct, gc=False, rename="camel"):
@@ -34,7 +34,7 @@ def identity(data: bytes | msgspec.Raw) -> Typed:
 def read_review(
     decoder: msgspec.json.Decoder[T], body: bytes, kind: str, *api_versions: str
 ) -> tuple[T, str]:
-    """Read a review of a kind in one of some versions; gives the one it is in, too."""
+    """Read a review of a kind in one of several versions; return its version too."""
     if not body:
         raise BadReview("request body is empty")
     found = identity(body)

@@ -41,11 +41,11 @@ def denied(message: str) -> Denial:
 
 
 def audit(key: str, value: str) -> AuditAnnotation:
-    """Note something in the API server's audit log; the webhook's name is put before the key."""
-    troubles = names.qualified_name(key)
-    if troubles or "/" in key:
+    """Add an annotation to the API server's audit log; the server prefixes the key with the webhook's name."""
+    problems = names.qualified_name(key)
+    if problems or "/" in key:
         said = (
-            troubles[0] if troubles else "the server puts the webhook's name before it: leave the prefix out"
+            problems[0] if problems else "the server puts the webhook's name before it: leave the prefix out"
         )
         raise DeclarationError(f"audit({key!r}): {said}")
     return AuditAnnotation(key, value)

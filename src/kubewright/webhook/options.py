@@ -13,7 +13,7 @@ Reach = Literal["service", "url", "given"]
 class Lifetimes(msgspec.Struct, frozen=True):
     """How long certificates live; each is renewed when a third of its life is left.
 
-    `trust` is the time API servers get to learn of a new authority, `follow` the time replicas get to take
+    `trust` is the time API servers get to load a new authority, `follow` the time replicas get to take
     up a new certificate, `poll` how often they look.
     """
 
@@ -27,10 +27,10 @@ class Lifetimes(msgspec.Struct, frozen=True):
 class WebhookOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Where webhooks are served and with which certificates.
 
-    The address is `:9443`, `127.0.0.1:0` or `0` for off. `reach` is found out unless said. `cert_dir` holds
+    The address is `:9443`, `127.0.0.1:0` or `0` for off. `reach` is detected unless it is set. `cert_dir` holds
     an existing certificate, `client_ca` the authorities of clients that are answered. `state` is a file
-    that keeps own certificates between runs by URL, which otherwise live as long as the process. A `passing`
-    cluster ends with this run: what it lacks afterwards is no news.
+    that keeps the operator's own certificates between runs by URL; otherwise they last as long as the process. A `passing`
+    cluster ends with this run, so that nothing is logged about what it lacks afterwards.
     """
 
     bind_address: str = ":9443"

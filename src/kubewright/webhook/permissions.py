@@ -1,4 +1,4 @@
-"""What an operator with webhooks may do beside its controllers, as RBAC rules."""
+"""RBAC rules that webhooks need in addition to those of the controllers."""
 
 from kubewright.api import PolicyRule
 from kubewright.webhook.endpoints import Endpoints

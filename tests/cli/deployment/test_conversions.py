@@ -103,10 +103,10 @@ async def converter(cluster: Cluster, name: str) -> apiextensions_v1.WebhookClie
 async def test_what_is_installed_alone_fails_to_convert_and_loses_nothing(
     capsys: pytest.CaptureFixture[str], cluster: Cluster, name: str, installed: str
 ) -> None:
-    told = capsys.readouterr().err
+    printed = capsys.readouterr().err
     assert (
         f"note: no conversion webhook available for songs.{name}.example.com: requests for versions other than v2 fail"
-        in told
+        in printed
     )
     service = (await converter(cluster, name)).service
     assert service is not None
@@ -124,13 +124,13 @@ async def test_what_is_installed_alone_fails_to_convert_and_loses_nothing(
     assert await command(cluster, "uninstall", installed, "--with-resources") == 0
 
 
-async def test_what_nobody_can_read_is_not_uninstalled_unasked(
+async def test_a_crd_with_unreadable_objects_is_not_uninstalled_without_force(
     cluster: Cluster, name: str, installed: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     definition = f"songs.{name}.example.com"
     old, new = kind_of_songs(name, "v1"), kind_of_songs(name, "v2")
     await store(cluster, definition, "v1")
-    # The server stores in the other version, which nobody can convert to, until it has learned of the change.
+    # Until it has seen the change, the server stores in the other version, for which there is no conversion webhook.
     await until(lambda: taken(cluster, old))
     await store(cluster, definition, "v2")
     with pytest.raises(ApiError, match=r"conversion webhook for .* failed"):
@@ -181,12 +181,12 @@ async def test_a_rehearsal_says_so_and_changes_nothing(
 ) -> None:
     capsys.readouterr()
     assert await command(cluster, "deploy", target, *IMAGE, "--dry-run=server") == 0
-    told = capsys.readouterr()
+    printed = capsys.readouterr()
     assert (
         f"note: the conversion webhook of songs.{name}.example.com, registered by `kubewright run`, would be replaced"
-        in told.err
+        in printed.err
     )
-    assert f"+  name: {name}-controller-manager" in told.out
+    assert f"+  name: {name}-controller-manager" in printed.out
     assert await command(cluster, "uninstall", target) == 0
 
 

@@ -63,8 +63,8 @@ def interrupted(cluster: Cluster, *arguments: str) -> tuple[int, str]:
         while "waiting for" not in (line := process.stderr.readline()) and line:
             pass
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate()
-        return process.returncode, told
+        _, printed = process.communicate()
+        return process.returncode, printed
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ async def test_an_operator_is_rehearsed_deployed_and_taken_away(
     assert await command(cluster, "uninstall", target) == 0
 
 
-async def test_who_may_install_deploys_and_is_told_what_could_not_be_seen(
+async def test_a_user_with_the_installer_roles_deploys_and_sees_what_could_not_be_listed(
     cluster: Cluster, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target, granted, own = operator(tmp_path, name), tmp_path / "granted.yaml", tmp_path / "own"
@@ -156,9 +156,9 @@ async def test_who_may_install_deploys_and_is_told_what_could_not_be_seen(
     await asyncio.to_thread(own.write_text, yaml.safe_dump(document))
 
     assert await command(cluster, "deploy", target, *IMAGE, kubeconfig=own) == 0
-    told = capsys.readouterr()
-    assert "is available" in told.out
-    assert "not allowed to list mutatingwebhookconfigurations" in told.err
+    printed = capsys.readouterr()
+    assert "is available" in printed.out
+    assert "not allowed to list mutatingwebhookconfigurations" in printed.err
     assert await command(cluster, "undeploy", target, kubeconfig=own) == 0
     assert await command(cluster, "uninstall", target, kubeconfig=own) == 0
     for kind in (rbac_v1.ClusterRoleBinding, rbac_v1.ClusterRole):
@@ -198,14 +198,14 @@ async def test_a_deployment_that_does_not_start_is_explained_and_may_be_interrup
     none = await cluster.client.create(none)
     await until(lambda: no_pod_is_let_in(cluster, f"{name}-system"))
     assert await command(cluster, "deploy", target, *IMAGE, "--timeout", "8") == 1
-    told = capsys.readouterr().err
-    assert f"{name}-system/{name}-controller-manager was not available within 8 s" in told
-    assert "exceeded quota: none" in told
+    printed = capsys.readouterr().err
+    assert f"{name}-system/{name}-controller-manager was not available within 8 s" in printed
+    assert "exceeded quota: none" in printed
 
-    code, told = await asyncio.to_thread(interrupted, cluster, "deploy", target, *IMAGE)
+    code, printed = await asyncio.to_thread(interrupted, cluster, "deploy", target, *IMAGE)
     assert code == 1
-    assert "Interrupted: run the same command again" in told
-    assert "Traceback" not in told
+    assert "Interrupted: run the same command again" in printed
+    assert "Traceback" not in printed
 
     await cluster.client.delete(none)
     assert await command(cluster, "deploy", target, *IMAGE) == 0
@@ -223,7 +223,7 @@ async def no_pod_is_let_in(cluster: Cluster, namespace: str) -> bool:
     return False
 
 
-async def test_crds_in_use_are_neither_broken_nor_removed_unless_told(
+async def test_crds_in_use_are_neither_broken_nor_removed_without_force(
     cluster: Cluster, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wide, narrow = operator(tmp_path, name), operator(tmp_path, name, limit=7)
@@ -233,9 +233,9 @@ async def test_crds_in_use_are_neither_broken_nor_removed_unless_told(
     await cluster.client.create(wire, kind=kind)
 
     assert await command(cluster, "install", narrow) == 1
-    told = capsys.readouterr().err
-    assert "the change would break objects stored in the cluster" in told
-    assert "maximum: tightened from 9 to 7" in told
+    printed = capsys.readouterr().err
+    assert "the change would break objects stored in the cluster" in printed
+    assert "maximum: tightened from 9 to 7" in printed
     assert await command(cluster, "deploy", narrow, *IMAGE) == 1
     assert "would break" in capsys.readouterr().err
 
@@ -250,7 +250,7 @@ async def test_crds_in_use_are_neither_broken_nor_removed_unless_told(
     assert "not found" in capsys.readouterr().out
 
 
-async def test_a_crd_that_nobody_uses_may_change_in_any_way(
+async def test_a_crd_without_objects_may_change_in_any_way(
     cluster: Cluster, name: str, tmp_path: Path
 ) -> None:
     assert await command(cluster, "install", operator(tmp_path, name)) == 0
@@ -259,7 +259,7 @@ async def test_a_crd_that_nobody_uses_may_change_in_any_way(
     assert await command(cluster, "uninstall", narrow) == 0
 
 
-async def test_undeploy_tells_what_its_finalizer_holds(
+async def test_undeploy_reports_objects_with_its_finalizer(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     group = f"{cluster.namespace}.example.com"

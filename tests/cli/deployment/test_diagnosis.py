@@ -1,4 +1,4 @@
-"""Why a Deployment does not start, on whichever server the tests run; Pods fare as their annotation says."""
+"""Why a Deployment does not become available; an annotation selects how its Pods fail."""
 
 import pytest
 
@@ -37,21 +37,21 @@ async def wait_for_trouble(cluster: Cluster, reason: str) -> apps_v1.Deployment:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "reason", "told"),
+    ("scenario", "reason", "printed"),
     [
         (PodScenario.CRASH_LOOP, "CrashLoopBackOff", "exited with 1"),
         (PodScenario.IMAGE_MISSING, "ImagePullBackOff", "ImagePullBackOff"),
     ],
 )
-async def test_what_hinders_a_deployment_is_told(
-    cluster: Cluster, scenario: PodScenario, reason: str, told: str
+async def test_reports_why_a_deployment_is_not_available(
+    cluster: Cluster, scenario: PodScenario, reason: str, printed: str
 ) -> None:
     await cluster.create(deployment(scenario))
     found = await wait_for_trouble(cluster, reason)
     assert reason in hindrance(found, await pods_of(cluster.client, found))
     story = await explain(cluster.client, found)
     assert "container web of pod web-" in story
-    assert told in story
+    assert printed in story
     if scenario is PodScenario.CRASH_LOOP:
-        # There is no container behind the Pod, so its log is asked for in vain; that is told, too.
+        # A simulated Pod has no container, so its log cannot be read; that is reported, too.
         assert "log" in story

@@ -27,7 +27,7 @@ class Status(kw.Model):
     ready: int = 0
 
 class Patient(kw.Resource[Spec, Status], group="{group}", version="v1"):
-    """Somebody to look after."""
+    """A kind of the operator."""
 
 @kw.controller(Patient)
 async def patients(patient: Patient, ctx: kw.Context) -> None:
@@ -54,10 +54,10 @@ class Patient(
     stored=True,
     scale=kw.Scale(spec=".spec.size", status=".status.ready"),
 ):
-    """Somebody to look after."""
+    """A kind of the operator."""
 
 class PatientV1Beta1(kw.Resource[OldSpec, Status], kind="Patient", group="{group}", version="v1beta1"):
-    """Somebody to look after, as it was."""
+    """A kind of the operator, in an older version."""
 
 @kw.controller(Patient)
 async def patients(patient: Patient, ctx: kw.Context) -> None:
@@ -101,7 +101,7 @@ def operator(folder: Path, group: str, *, field: str = "size") -> str:
     return str(path)
 
 
-async def test_a_healthy_machine_and_cluster_have_nothing_to_mend(
+async def test_a_healthy_machine_and_cluster_need_no_fix(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = await findings(capsys, cluster.kubeconfig)
@@ -224,7 +224,7 @@ async def account(cluster: Cluster, name: str, folder: Path) -> Path:
 async def test_missing_rights_are_named(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kubeconfig = await account(cluster, "nobody", tmp_path)
+    kubeconfig = await account(cluster, "unprivileged", tmp_path)
     group = f"{cluster.namespace}.example.com"
     found = await findings(capsys, kubeconfig, operator(tmp_path, group))
     assert f"get patients.{group}" in found["rights to run"]["detail"]
@@ -239,7 +239,7 @@ async def test_rights_to_register_webhooks_are_looked_at_where_there_are_some(
     target = tmp_path / "converting_patients.py"
     target.write_text(CONVERTING.format(group=group, name=cluster.namespace))
     assert (await findings(capsys, cluster.kubeconfig, str(target)))[check]["state"] == "ok"
-    kubeconfig = await account(cluster, "nobody", tmp_path)
+    kubeconfig = await account(cluster, "unprivileged", tmp_path)
     found = (await findings(capsys, kubeconfig, str(target)))[check]
     assert "create validatingwebhookconfigurations.admissionregistration.k8s.io" in found["detail"]
     assert "--only rbac --webhook-reach url" in found["remedy"]

@@ -2,7 +2,7 @@
 
 import kubewright as kw
 from kubewright.api.builtin import core_v1
-from kubewright.cli.doctor.rights import places_of, questions
+from kubewright.cli.doctor.rights import namespaces_of, questions
 from kubewright.controller import rules_for
 
 
@@ -26,7 +26,7 @@ def asked(*namespaces: str, **options: object) -> set[str]:
         """Do nothing."""
 
     operator = kw.Operator(wards, name="wards")
-    return {str(each) for each in questions(rules_for(operator), places_of(operator, namespaces))}
+    return {str(each) for each in questions(rules_for(operator), namespaces_of(operator, namespaces))}
 
 
 def test_without_namespaces_they_are_asked_for_the_whole_cluster() -> None:

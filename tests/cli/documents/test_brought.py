@@ -57,7 +57,7 @@ def test_versions_that_are_served_are_found() -> None:
         ),
     ],
 )
-def test_an_object_is_completed_before_it_is_judged(spec: JsonObject, troubles: list[str]) -> None:
+def test_an_object_is_defaulted_before_it_is_validated(spec: JsonObject, troubles: list[str]) -> None:
     document = lamp(spec)
     found = brought_kinds([definition()])[GVK].troubles(document)
     assert [text.split(': "string"')[0] for text in found] == [

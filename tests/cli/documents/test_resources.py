@@ -1,4 +1,4 @@
-"""What users give as files of objects: what is no such file is told in one line."""
+"""Files of objects that users pass: a file that contains none is reported in one line."""
 
 import io
 import sys
@@ -38,13 +38,13 @@ NOTES = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: notes}\n"
         (b"a: &a [*a]", "is not valid YAML: anchor 'a' value contains itself"),
     ],
 )
-def test_a_file_that_holds_no_objects_is_told(content: bytes, message: str, tmp_path: Path) -> None:
+def test_a_file_that_contains_no_objects_is_an_error(content: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_bytes(content)
     with pytest.raises(ResourceError, match=message):
         read_documents([tmp_path / "x.yaml"])
 
 
-def test_a_folder_without_objects_is_told(tmp_path: Path) -> None:
+def test_a_directory_without_objects_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(ResourceError, match="there are no objects in it"):
         read_documents([tmp_path])

@@ -284,7 +284,7 @@ async def test_a_watch_of_several_kinds_is_wrong_usage(
         assert "--watch takes one KIND" in capsys.readouterr().err
 
 
-async def test_an_object_without_a_name_is_told(
+async def test_an_object_without_a_name_is_an_error(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "nameless.yaml"
@@ -293,12 +293,12 @@ async def test_an_object_without_a_name_is_told(
     assert "contains a Pod without metadata.name" in capsys.readouterr().err
 
 
-async def test_an_unknown_kind_is_told(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_an_unknown_kind_is_an_error(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
     assert await command(cluster, "get", "nosuch") == 1
     assert capsys.readouterr().err == 'Error: the server doesn\'t have a resource type "nosuch"\n'
 
 
-async def test_a_file_without_objects_is_told(
+async def test_a_file_without_objects_is_an_error(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "list.yaml"

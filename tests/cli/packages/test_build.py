@@ -138,7 +138,7 @@ def test_a_dockerfile_changed_by_hand_is_used_as_it_is(machine: Machine, tmp_pat
     assert (tmp_path / "toyshop" / "Dockerfile").read_text() == "FROM mine\n"
 
 
-def test_a_missing_dockerfile_is_told(
+def test_a_missing_dockerfile_is_an_error(
     machine: Machine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "toyshop" / "Dockerfile").unlink()

@@ -57,7 +57,7 @@ def test_a_bundle_is_checked_against_the_declarations(shop: Path, capsys: pytest
     assert "stale: " in capsys.readouterr().out
 
 
-def test_a_dockerfile_of_somebody_elses_stays(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dockerfile_that_was_not_generated_is_kept(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (shop / "bundle.Dockerfile").write_text("FROM mine\n")
     assert exit_code("bundle", *IMAGE) == 1
     assert "so it is not overwritten" in capsys.readouterr().err
@@ -87,7 +87,7 @@ def test_mistakes_are_one_line_and_write_nothing(
     assert not (shop / "bundle").exists()
 
 
-def test_the_scorecard_tells_the_level_and_the_way_to_the_next(
+def test_the_scorecard_shows_the_level_and_what_the_next_one_needs(
     shop: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert exit_code("scorecard") == 0

@@ -104,9 +104,7 @@ def test_roles_for_a_run_outside_the_cluster_are_printed_alone(
     assert "use it with --only rbac" in capsys.readouterr().err
 
 
-def test_what_it_takes_to_install_is_printed_for_whoever_does(
-    target: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_prints_the_roles_that_installing_requires(target: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(target, "--installer", "ci/deployer", "-n", "a") == 0
     documents = list(yaml.safe_load_all(capsys.readouterr().out))
     assert [item["kind"] for item in documents].count("Role") == 2
@@ -144,7 +142,7 @@ def test_files_are_checked_against_the_declarations(
     assert (folder / "mine.txt").read_text() == "mine"
 
 
-def test_a_file_of_somebody_elses_is_never_replaced(
+def test_a_file_that_was_not_generated_is_never_replaced(
     target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "out").mkdir()
@@ -169,7 +167,7 @@ def test_a_file_of_somebody_elses_is_never_replaced(
         (["--installer", "jane", "--output-dir", "x"], 2, "--installer prints plain YAML"),
     ],
 )
-def test_mistakes_are_told(
+def test_usage_errors_are_reported(
     arguments: list[str], code: int, message: str, target: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert exit_code(target, *arguments) == code

@@ -47,7 +47,7 @@ async def outside():
     yield
 
 @asynccontextmanager
-async def pretended():
+async def simulated():
     yield
 
 operator = kw.Operator(notes, name="notes"{arguments})
@@ -139,7 +139,9 @@ async def test_a_change_is_planned_and_nothing_is_written(
     ]
 
 
-async def test_what_is_pending_anyway_is_told_apart(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_changes_that_are_pending_anyway_are_listed_separately(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
     target = desk.target()
     await desk.install(target, "red", "green")
     await desk.cluster.client.delete(core_v1.ConfigMap, "list-red", desk.cluster.namespace)
@@ -153,7 +155,7 @@ async def test_what_is_pending_anyway_is_told_apart(desk: Desk, capsys: pytest.C
     assert shown.endswith("plan: 1 to create, 1 to change, 0 to delete; nothing was written\n")
 
 
-async def test_a_kind_need_not_be_installed_and_a_failure_is_told(
+async def test_a_kind_need_not_be_installed_and_a_failure_is_reported(
     desk: Desk, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert await desk.plan(desk.target(), words=("bad",)) == 1
@@ -169,7 +171,7 @@ async def test_an_outside_system_is_left_alone(desk: Desk, capsys: pytest.Captur
     assert await desk.plan(target, words=("red",)) == 1
     assert "pass Operator(..., planning=...)" in capsys.readouterr().err
     sys.modules.pop("notes_operator")
-    target = desk.target(", lifespan=outside, planning=pretended")
+    target = desk.target(", lifespan=outside, planning=simulated")
     assert await desk.plan(target, words=("red",)) == 0
     assert "configmap/list-red" in capsys.readouterr().out
 

@@ -40,9 +40,9 @@ async def test_machines_are_planned_and_none_is_made(
     words = [*shlex.split(found[1]), "-n", cluster.namespace, f"--kubeconfig={cluster.kubeconfig}"]
 
     assert await asyncio.to_thread(plan, *words) == 0
-    told = capsys.readouterr().out
-    assert "+  currentReplicas: 3" in told
-    assert "plan: 0 to create, 1 to change, 0 to delete; nothing was written" in told
+    printed = capsys.readouterr().out
+    assert "+  currentReplicas: 3" in printed
+    assert "plan: 0 to create, 1 to change, 0 to delete; nothing was written" in printed
     assert await asyncio.to_thread(world.read_text) == before
     assert (await cluster.get(VmGroup, "vg-1")).spec.replicas == 2
 

@@ -1,4 +1,4 @@
-"""Questions where somebody sits at a terminal; an error that names the option where nobody does."""
+"""Prompts on a terminal; an error that names the option otherwise."""
 
 import io
 import sys
@@ -9,7 +9,7 @@ import pytest
 
 from kubewright.cli.app import main
 from kubewright.cli.project.asking import known
-from kubewright.scaffold import kind_trouble
+from kubewright.scaffold import kind_problem
 
 
 class Terminal(io.StringIO):
@@ -27,21 +27,21 @@ def sit_down(monkeypatch: pytest.MonkeyPatch, lines: str) -> Terminal:
     return shown
 
 
-def test_a_wrong_answer_is_told_and_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_answer_is_reported_and_prompted_again(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = sit_down(monkeypatch, "cart\nCart\n")
-    assert known(None, "--kind", "Kind", kind_trouble) == "Cart"
+    assert known(None, "--kind", "Kind", kind_problem) == "Cart"
     assert "kind 'cart' is not in CamelCase: like Cart" in shown.getvalue()
 
 
 def test_an_option_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     sit_down(monkeypatch, "")
-    assert known("Cart", "--kind", "Kind", kind_trouble) == "Cart"
+    assert known("Cart", "--kind", "Kind", kind_problem) == "Cart"
 
 
 def test_without_a_terminal_the_missing_option_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     with pytest.raises(click.UsageError, match="Missing option '--kind'"):
-        known(None, "--kind", "Kind", kind_trouble)
+        known(None, "--kind", "Kind", kind_problem)
     assert known(None, "--domain", "Domain", lambda text: "", default="") == ""
 
 

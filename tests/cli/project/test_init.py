@@ -81,7 +81,7 @@ def test_a_second_run_adds_what_is_missing_and_keeps_what_was_changed(
     assert capsys.readouterr().out == "created README.md\nkept 10 existing files\n"
 
 
-def test_a_project_of_an_older_version_is_told_what_changed(
+def test_reports_what_changed_since_the_version_of_a_project(
     shop: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = (shop / "pyproject.toml").read_text()
@@ -208,7 +208,7 @@ def test_conversion_asks_for_a_second_version(shop: Path, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("scaled", [True, False])
-def test_who_judges_what_can_be_scaled_is_told_that_scaling_passes_by(shop: Path, scaled: bool) -> None:
+def test_warns_that_scaling_is_not_validated(shop: Path, scaled: bool) -> None:
     assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 0
     if scaled:
         toy = shop / "toyshop" / "toy.py"
@@ -253,7 +253,7 @@ def test_a_package_in_another_encoding_gets_files_and_advice(
     ("text", "name"),
     [("tool = 3", "tool"), ("[tool]\nkubewright = 3", "kubewright"), ("project = 3", "project")],
 )
-def test_settings_that_are_no_table_are_told(
+def test_settings_that_are_not_a_table_are_an_error(
     text: str, name: str, shop: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (shop / "pyproject.toml").write_text(f"{text}\n[tool.kubewright]\n" if name == "project" else text)
@@ -261,14 +261,14 @@ def test_settings_that_are_no_table_are_told(
     assert capsys.readouterr().err == f"Error: {shop / 'pyproject.toml'}: {name!r} is not a table\n"
 
 
-def test_a_sample_that_is_no_text_is_told(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sample_that_is_not_text_is_an_error(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 0
     (shop / "samples" / "toy.yaml").write_bytes(b"a: \xff\n")
     assert exit_code("bundle", "--image", "toys:1") == 1
     assert capsys.readouterr().err == f"Error: {shop / 'samples' / 'toy.yaml'} is not valid UTF-8\n"
 
 
-def test_a_syntax_error_in_the_project_is_told_with_its_place(
+def test_a_syntax_error_in_the_project_is_reported_with_file_and_line(
     shop: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (shop / "toyshop" / "__init__.py").write_text("def f(:\n")

@@ -54,7 +54,7 @@ def test_a_failure_at_any_moment_changes_nothing(
     assert not (tmp_path / "sub").exists()
 
 
-def test_a_folder_that_cannot_be_made_is_told_by_its_own_name(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match=r"^cannot write .*/file/shop: .*; nothing was changed"):
         write_tree(tmp_path / "file" / "shop", {"a.txt": "1"})

@@ -9,7 +9,7 @@ import pytest
 from kubewright.api import Right, rights_of
 from kubewright.cli.app import main
 from kubewright.cli.target import load_operator
-from kubewright.client.recording import VARIABLE, Access, Recorded
+from kubewright.client.recording import VARIABLE, Recorded, RecordedAccess
 from kubewright.controller import rules_for
 
 OPERATOR = '''
@@ -44,13 +44,13 @@ async def test_is_ready(cluster: Cluster) -> None:
 """
 PYPROJECT = '[tool.pytest.ini_options]\nasyncio_mode = "auto"\npythonpath = ["."]\n'
 ALL = [
-    Access("watch", "rbac.example.com", "crates"),
-    Access("patch", "rbac.example.com", "crates/status"),
-    Access("watch", "", "configmaps"),
-    Access("patch", "", "configmaps"),
-    Access("create", "", "configmaps"),
-    Access("get", "", "secrets"),
-    Access("delete", "", "secrets"),
+    RecordedAccess("watch", "rbac.example.com", "crates"),
+    RecordedAccess("patch", "rbac.example.com", "crates/status"),
+    RecordedAccess("watch", "", "configmaps"),
+    RecordedAccess("patch", "", "configmaps"),
+    RecordedAccess("create", "", "configmaps"),
+    RecordedAccess("get", "", "secrets"),
+    RecordedAccess("delete", "", "secrets"),
 ]
 
 
@@ -68,7 +68,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def recorded(folder: Path, *accesses: Access, operator: str = "crates") -> str:
+def recorded(folder: Path, *accesses: RecordedAccess, operator: str = "crates") -> str:
     path = folder / "accesses.jsonl"
     path.write_bytes(msgspec.json.encode(Recorded(operator, list(accesses))))
     return str(path)
@@ -99,12 +99,12 @@ def test_rights_that_are_all_used_are_proved(project: Path, capsys: pytest.Captu
     assert capsys.readouterr().out == f"crates: all {len(rights)} rights were used and none is missing\n"
 
 
-def test_what_was_denied_is_told_unless_the_rules_have_it(
+def test_reports_denied_requests_unless_the_rules_allow_them(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     denied = [
-        Access("list", "", "pods", "x", "", denied=True),
-        Access("create", "", "configmaps", "x", "a", denied=True),
+        RecordedAccess("list", "", "pods", "x", "", denied=True),
+        RecordedAccess("create", "", "configmaps", "x", "a", denied=True),
     ]
     assert verify("crates.py", "--recording", recorded(project, *ALL, *denied)) == 1
     assert capsys.readouterr().out == "denied  list pods: add it to needs=[kw.needs(...)]\n"
@@ -117,13 +117,15 @@ def test_a_recording_of_another_operator_proves_nothing(
     assert "no recorded requests of operator 'crates'" in capsys.readouterr().err
 
 
-def test_a_file_that_is_no_recording_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_is_not_a_recording_is_an_error(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (project / "x").write_text("nonsense\n")
     assert verify("crates.py", "--recording", "x") == 1
     assert "x is not a recording" in capsys.readouterr().err
 
 
-def test_a_target_without_tests_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_target_without_tests_is_an_error(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "tests").rmdir()
     assert verify("crates.py") == 1
     assert "no tests found next to crates.py" in capsys.readouterr().err

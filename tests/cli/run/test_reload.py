@@ -37,7 +37,7 @@ def wait_for(process: subprocess.Popen[str], text: str) -> None:
         seen.append(line)
         if text in line:
             return
-    raise AssertionError(f"{text!r} was not told:\n{''.join(seen)}")
+    raise AssertionError(f"{text!r} was not printed:\n{''.join(seen)}")
 
 
 def test_the_operator_starts_again_after_a_change_and_a_mistake_is_waited_out(tmp_path: Path) -> None:

@@ -81,6 +81,6 @@ def test_the_arguments_of_a_bundle_are_understood(tmp_path: Path) -> None:
     assert (options["webhook_reach"], options["webhook_cert_dir"]) == ("given", tmp_path)
 
 
-def test_a_child_is_told_that_its_cluster_ends_with_its_parent_and_users_are_not() -> None:
+def test_a_hidden_option_marks_the_cluster_of_a_child_process_as_temporary() -> None:
     assert understood(["--install", "--passing"])["passing"]
     assert "--passing" not in command.get_help(command.make_context("run", ["target"]))

@@ -1,4 +1,4 @@
-"""Who may do what: strangers, users without rights, roles, impersonation, reviews."""
+"""Authorization: anonymous users, users without permissions, roles, impersonation, reviews."""
 
 from conformance_exchange import Step
 

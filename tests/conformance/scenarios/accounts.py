@@ -1,4 +1,4 @@
-"""Who somebody is: tokens of ServiceAccounts, reviews, what may be granted, certificate requests."""
+"""Authentication: ServiceAccount tokens, reviews, escalation, certificate requests."""
 
 import base64
 import json
@@ -327,11 +327,11 @@ def csr(name: str, **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": found}
 
 
-def judged(kind: str, status: str = "True") -> dict[str, Any]:
+def approval(kind: str, status: str = "True") -> dict[str, Any]:
     return {"status": {"conditions": [{"type": kind, "status": status, "reason": "R", "message": "m"}]}}
 
 
-def told(body: Any, values: Any) -> Any:
+def reported(body: Any, values: Any) -> Any:
     """Leave out what the administrator's credentials say of themselves."""
     if body.get("kind") == "CertificateSigningRequest":
         body["spec"].pop("extra", None)
@@ -340,14 +340,21 @@ def told(body: Any, values: Any) -> Any:
 
 
 REQUESTS = [
-    Step("csr", "POST", CSRS, csr("accounts"), pick=told),
+    Step("csr", "POST", CSRS, csr("accounts"), pick=reported),
     Step("csr-bad-request", "POST", CSRS, csr("accounts-bad", request="bm8=")),
     Step("csr-no-signer", "POST", CSRS, csr("accounts-bad", signerName="")),
     Step("csr-bad-usage", "POST", CSRS, csr("accounts-bad", usages=["nope"])),
-    Step("csr-approve", "PATCH", f"{CSRS}/accounts/approval", judged("Approved"), MERGE, pick=told),
-    Step("csr-deny-approved", "PATCH", f"{CSRS}/accounts/approval", judged("Denied"), MERGE, pick=told),
-    Step("csr-approve-false", "PATCH", f"{CSRS}/accounts/approval", judged("Approved", "False"), MERGE),
-    Step("csr-approve-in-status", "PATCH", f"{CSRS}/accounts/status", judged("Approved"), MERGE, pick=told),
+    Step("csr-approve", "PATCH", f"{CSRS}/accounts/approval", approval("Approved"), MERGE, pick=reported),
+    Step("csr-deny-approved", "PATCH", f"{CSRS}/accounts/approval", approval("Denied"), MERGE, pick=reported),
+    Step("csr-approve-false", "PATCH", f"{CSRS}/accounts/approval", approval("Approved", "False"), MERGE),
+    Step(
+        "csr-approve-in-status",
+        "PATCH",
+        f"{CSRS}/accounts/status",
+        approval("Approved"),
+        MERGE,
+        pick=reported,
+    ),
     Step(
         "csr-bad-certificate", "PATCH", f"{CSRS}/accounts/status", {"status": {"certificate": "bm8="}}, MERGE
     ),

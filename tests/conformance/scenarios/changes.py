@@ -78,7 +78,7 @@ GROUP = "changes.ex.io"
 
 
 def definition(name: str, schema: Any, names: Any = None, **version: Any) -> dict[str, Any]:
-    """Make a definition of which the schema, the names or the version are as told."""
+    """Return a CRD with the given schema, names or version."""
     kind = name.title()
     own = {"plural": f"{name}s", "singular": name, "kind": kind, "listKind": f"{kind}List", **(names or {})}
     served = {"name": "v1", "served": True, "storage": True, **version}
@@ -189,7 +189,7 @@ def metadata_steps(name: str, path: str, obj: Any) -> list[Step]:
         *(
             Step(f"{name}-{way}", "PATCH", own, {"metadata": change}, MERGE)
             for way, change in METADATA.items()
-            # A Job's uid is in its labels: all that follows from another one is told in an order of its own.
+            # A Job's uid is in its labels: the errors that follow from another uid have no fixed order.
             if (name, way) not in (("job", "uid"), ("event", "base-of-name"))
         ),
         # What is in no namespace would be seen by others.

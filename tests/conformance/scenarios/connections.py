@@ -5,7 +5,7 @@ from typing import Any
 from conformance_exchange import Step
 from conformance_hooks import hook_server
 
-SURROUNDINGS = hook_server
+FIXTURE = hook_server
 
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 PARTS = ["exec", "attach", "portforward", "proxy", "binding", "eviction"]
@@ -146,7 +146,7 @@ def ask(namespace: str) -> list[Step]:
     ]
 
 
-def judged(status: int, body: Any) -> bool:
+def validated(status: int, body: Any) -> bool:
     return status == 400 and "exec" in body["message"]
 
 
@@ -176,11 +176,11 @@ GUARDED: dict[str, dict[str, Any]] = {
     },
     "mutatingadmissionpolicybindings": {**_NAMED, "spec": {"policyName": "none"}},
 }
-MUTATED, JUDGED, PASSED, RULED = "connections-a", "connections-b", "connections-c", "connections-d"
+MUTATED, VALIDATED, PASSED, RULED = "connections-a", "connections-b", "connections-c", "connections-d"
 
 STEPS = [
     *furnish(MUTATED),
-    *furnish(JUDGED),
+    *furnish(VALIDATED),
     *furnish(PASSED),
     *furnish(RULED),
     configuration(
@@ -190,7 +190,7 @@ STEPS = [
     ),
     configuration(
         "validating",
-        hook("echo", JUDGED),
+        hook("echo", VALIDATED),
         hook(
             "echo",
             "everywhere",
@@ -198,7 +198,7 @@ STEPS = [
             namespaceSelector={},
             matchConditions=[{"name": "ours", "expression": OURS}],
         ),
-        # Nobody judges the judges: whoever refused everything could never be taken away.
+        # Webhooks are not called for webhook configurations: one that denies everything could never be deleted.
         hook(
             "deny",
             "guards",
@@ -212,18 +212,18 @@ STEPS = [
         "wait-mutating",
         "POST",
         f"/api/v1/namespaces/{MUTATED}/pods/pod/exec?command=ls",
-        until=judged,
+        until=validated,
         compared=False,
     ),
     Step(
         "wait-validating",
         "POST",
-        f"/api/v1/namespaces/{JUDGED}/pods/pod/exec?command=ls",
-        until=judged,
+        f"/api/v1/namespaces/{VALIDATED}/pods/pod/exec?command=ls",
+        until=validated,
         compared=False,
     ),
     *ask(MUTATED),
-    *ask(JUDGED),
+    *ask(VALIDATED),
     # Without endpoints there is nothing to compare behind a Service.
     *(step for step in ask(PASSED) if not step.name.endswith("proxy-service")),
     *(

@@ -5,7 +5,7 @@ from typing import Any
 from conformance_exchange import Step
 from conformance_hooks import hook_server
 
-SURROUNDINGS = hook_server
+FIXTURE = hook_server
 
 C = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAMESPACE = "conversion"

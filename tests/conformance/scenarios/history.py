@@ -18,7 +18,7 @@ def token(revision: int, start: str) -> str:
 
 
 def rising(body: Any, values: Mapping[str, str]) -> Any:
-    """Tell how the revisions of two kinds and of a list lie to each other."""
+    """Return the order of the revisions of two kinds and of a list."""
     first, second = int(values["first"]), int(values["second"])
     listed = int(body["metadata"]["resourceVersion"])
     return {

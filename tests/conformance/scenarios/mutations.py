@@ -6,7 +6,7 @@ from conformance_exchange import Step
 from conformance_hooks import hook_server
 from conformance_mutations import DEFINITION, LABEL, R, apply, patch, policy, rule
 
-SURROUNDINGS = hook_server
+FIXTURE = hook_server
 
 NAMESPACE = "mutations"
 P = f"/api/v1/namespaces/{NAMESPACE}/configmaps"

@@ -15,7 +15,7 @@ CONFIG_MAPS = {
     "resources": ["configmaps"],
 }
 # With the last policy whose parameters are ConfigMaps the real server ends the watch that all policies share,
-# and begins none again: whoever asks for parameters later is told for ever that there are none. One stays.
+# and starts none again: later policies never find their parameters. So one of them is kept.
 BUT_ONE_BINDING = "fieldSelector=metadata.name!=policies-params-allowed-b"
 BUT_ONE_POLICY = "fieldSelector=metadata.name!=policies-params-allowed"
 

@@ -400,7 +400,7 @@ def resources(body: Any, _: Any) -> Any:
 
 
 def limited(status: int, body: Any) -> bool:
-    """Tell whether the server has learned of both ranges, which it does in its own time."""
+    """Return True if the server has loaded both ranges, which takes a moment."""
     found = resources(body, {}).get("limits", {}) if status == 201 else {}
     return {"cpu", "memory"} <= found.keys()
 

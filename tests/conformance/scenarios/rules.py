@@ -1,4 +1,4 @@
-"""Rules of custom resources: what CEL sees and says, what it costs, and what badly written rules are told."""
+"""Validation rules of custom resources: what CEL sees, messages, costs, and errors in rules."""
 
 from typing import Any
 
@@ -138,18 +138,20 @@ def scaled_definition() -> dict[str, Any]:
     return found
 
 
-def told(body: Any, values: Any) -> Any:
+def reported(body: Any, values: Any) -> Any:
     """Compare the message too: here the order of its parts is fixed."""
     return [body.get("message"), body.get("details")]
 
 
 def scaled(name: str, /, **spec: Any) -> Step:
     body = {"apiVersion": f"{GROUP}/v1", "kind": "Scaled", "metadata": {"name": name}, "spec": spec}
-    return Step(f"scaled-{name}", "POST", S, body, pick=told)
+    return Step(f"scaled-{name}", "POST", S, body, pick=reported)
 
 
 def scaled_status(name: str, status: Any) -> Step:
-    return Step(f"scaled-status-{name}", "PATCH", f"{S}/base/status", {"status": status}, MERGE, pick=told)
+    return Step(
+        f"scaled-status-{name}", "PATCH", f"{S}/base/status", {"status": status}, MERGE, pick=reported
+    )
 
 
 def thing(name: str, /, **spec: Any) -> dict[str, Any]:

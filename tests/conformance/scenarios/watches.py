@@ -1,4 +1,4 @@
-"""Watches: where they start, what they tell, how they end."""
+"""Watches: where they start, their events, how they end."""
 
 from conformance_exchange import Step
 

@@ -5,7 +5,7 @@ from typing import Any
 from conformance_exchange import Step
 from conformance_hooks import hook_server
 
-SURROUNDINGS = hook_server
+FIXTURE = hook_server
 
 NAMESPACE = "webhook-addresses"
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
@@ -42,7 +42,7 @@ def hook(label: str, url: str, ca: str = "{ca}") -> dict[str, Any]:
 
 
 def before_details(body: Any, _: Any) -> Any:
-    """Compare an error up to the part that names the fault of the certificate, which OpenSSL does not tell apart."""
+    """Compare an error up to the part that names the fault of the certificate, which OpenSSL does not distinguish."""
     return {
         "code": body.get("code"),
         "failed": "tls: failed to verify certificate: x509: " in body["message"],

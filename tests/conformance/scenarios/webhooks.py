@@ -5,7 +5,7 @@ from typing import Any
 from conformance_exchange import Step
 from conformance_hooks import hook_server
 
-SURROUNDINGS = hook_server
+FIXTURE = hook_server
 
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 NAMESPACE = "webhooks"
@@ -50,7 +50,7 @@ def create(label: str, *, waits: float = 0, **more: Any) -> Step:
     return Step(f"create-{label}", "POST", P, labelled(f"c-{label}", label, **more), waits=waits)
 
 
-JUDGING = (
+VALIDATING = (
     "deny",
     "deny-silent",
     "deny-reason",
@@ -141,7 +141,7 @@ DEPLOYMENT = {
 }
 
 
-def judged(status: int, body: Any) -> bool:
+def validated(status: int, body: Any) -> bool:
     return status == 400
 
 
@@ -168,7 +168,7 @@ STEPS = [
     configuration(
         "validating",
         "a",
-        *(hook(name) for name in JUDGING),
+        *(hook(name) for name in VALIDATING),
         *(conditional(name) for name in CONDITIONS),
         conditional("condition-error", name="forgiven.ex.io", failurePolicy="Ignore"),
         hook("slow", timeoutSeconds=1),
@@ -214,9 +214,9 @@ STEPS = [
         "mutating", "d", hook("label", "deletion", rules=[{**EVERYTHING, "operations": ["DELETE"]}])
     ),
     configuration("mutating", "z", hook("label", "changing")),
-    Step("judging", "POST", f"{P}?dryRun=All", labelled("p", "probe"), until=judged, compared=False),
+    Step("judging", "POST", f"{P}?dryRun=All", labelled("p", "probe"), until=validated, compared=False),
     Step("changing", "POST", f"{P}?dryRun=All", labelled("p", "changing"), until=changed, compared=False),
-    *(create(name) for name in JUDGING),
+    *(create(name) for name in VALIDATING),
     *(create(name, data={"a": "1"}) for name in CHANGING),
     *(create(name) for name in CONDITIONS),
     create("slow", waits=1),

@@ -238,13 +238,13 @@ async def test_a_renamed_controller_can_take_back_what_its_former_name_applied(c
     assert {entry.manager for entry in paper.metadata.managed_fields} == {"after"}
 
 
-async def test_what_the_server_does_not_take_is_told_once_and_not_asked_again(cluster: Cluster) -> None:
+async def test_a_value_that_the_server_changes_is_reported_once_and_not_sent_again(cluster: Cluster) -> None:
     await cluster.install(Box)
     untyped = Kind(group="apps", version="v1", kind="Deployment", plural="deployments", status=True)
 
     async def reconcile(box: Box, ctx: Context) -> None:
         child: dict[str, Any] = to_wire(deployment("a"))
-        # Without a class nobody knows that this text is a quantity; the server writes it as 1.
+        # Without a class it is not known that this text is a quantity; the server writes it as 1.
         child["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["cpu"] = "1000m"
         await ctx.apply(child)
 

@@ -205,7 +205,7 @@ class _Example:
         self._memory.learn(step.kind, document, answer, subresource=step.subresource)
         return answer
 
-    def _apply(self, step: Step, *, manager: str = OURS, dry_run: bool = False) -> requests.Request:
+    def _apply(self, step: Step, *, manager: str = OURS, dry_run: bool = False) -> requests.ApiRequest:
         return requests.apply(
             self._document(step),
             step.kind,
@@ -226,7 +226,7 @@ class _Example:
         except NotFound:
             return None
 
-    async def _write(self, request: requests.Request) -> RawObject | None:
+    async def _write(self, request: requests.ApiRequest) -> RawObject | None:
         """Send a write; None if the server refuses it."""
         try:
             return await self._client.send(request)

@@ -146,13 +146,13 @@ async def test_a_reconciler_that_catches_the_error_is_called_again_after_the_bac
     await cluster.install(Box, Paper)
     caught: list[float] = []
 
-    async def forgiving(box: Box, ctx: Context) -> None:
+    async def tolerant(box: Box, ctx: Context) -> None:
         try:
             await reconcile(box, ctx)
         except ContestedField as error:
             caught.append(error.after)
 
-    async with cluster.running(Controller(Box, forgiving, owns=[Paper])):
+    async with cluster.running(Controller(Box, tolerant, owns=[Paper])):
         await cluster.create(Box(Meta("a")))
         for _ in range(FREE_CORRECTIONS + 1):
             await cluster.until(Paper, "a", lambda paper: paper.text == "ours")
@@ -197,11 +197,11 @@ class Recorder:
 
 def test_a_fight_is_slowed_down_and_forgotten_after_a_quiet_time() -> None:
     now, recorder = [0.0], Recorder()
-    surroundings: Any = recorder
+    dependencies: Any = recorder
     kind, meta = kind_of(core_v1.ConfigMap), PartialMeta(name="a", namespace="ns", uid="u")
     control = DriftControl(
         "ours",
-        surroundings,
+        dependencies,
         Instruments(Registry(), "box"),
         controller_log("box", kind),
         lambda: now[0],

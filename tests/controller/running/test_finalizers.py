@@ -46,18 +46,22 @@ async def test_an_object_is_kept_until_its_finalizer_has_run(cluster: Cluster) -
         assert manager.statistics().controllers[0].outcomes["error"] == 2
 
 
-async def test_whoever_deleted_an_object_is_told_why_it_stays(cluster: Cluster) -> None:
+async def test_an_event_reports_why_a_deleted_object_is_not_gone(cluster: Cluster) -> None:
     await cluster.install(Box)
     boxes = Boxes()
     boxes.failures = 1
     async with cluster.running(Controller(Box, boxes, finalizer=OWN)):
-        box = await cluster.create(Box(Meta("told")))
-        await cluster.until(Box, "told", lambda found: found.metadata.finalizers == [OWN])
+        box = await cluster.create(Box(Meta("reported")))
+        await cluster.until(Box, "reported", lambda found: found.metadata.finalizers == [OWN])
         await cluster.client.delete(box)
-        await cluster.gone(Box, "told")
+        await cluster.gone(Box, "reported")
 
-        (told,) = await cluster.eventually(lambda: cluster.events("FinalizerFailed"))
-        assert (told.type, told.regarding.name, told.note) == ("Warning", "told", f"{OWN}: not yet")
+        (reported,) = await cluster.eventually(lambda: cluster.events("FinalizerFailed"))
+        assert (reported.type, reported.regarding.name, reported.note) == (
+            "Warning",
+            "reported",
+            f"{OWN}: not yet",
+        )
 
 
 async def test_what_was_deleted_while_the_operator_was_away_is_finalized_on_its_return(
@@ -153,7 +157,7 @@ async def test_only_the_end_of_the_owner_that_controls_a_child_lets_it_go(cluste
         assert (await cluster.get(Paper, "a")).metadata == shared_paper.metadata
 
 
-async def test_an_object_that_cannot_be_read_while_it_waits_to_be_deleted_is_told_with_the_remedy(
+async def test_reports_a_terminating_object_that_cannot_be_decoded_with_the_fix(
     cluster: Cluster,
 ) -> None:
     await cluster.install(Box)

@@ -7,7 +7,7 @@ import pytest
 
 from kubewright.api import Meta, ObjectKey, encode, raw_object
 from kubewright.api.builtin import core_v1
-from kubewright.cache import Change
+from kubewright.cache import StoreChange
 from kubewright.controller import TerminalError, UndeclaredAccess
 from kubewright.controller.running.context import WorkerThreads
 from kubewright.controller.running.dependencies import Views
@@ -56,8 +56,8 @@ async def test_threads_are_bounded_and_counted_until_they_end() -> None:
 
 def test_a_change_is_decoded_once_for_all_controllers_that_look_at_it() -> None:
     raw = raw_object(encode(core_v1.ConfigMap(Meta("one", namespace="n"), data={"a": "1"})))
-    change, views = Change(ObjectKey("n", "one"), None, raw), Views()
+    change, views = StoreChange(ObjectKey("n", "one"), None, raw), Views()
     first, second = views.of(core_v1.ConfigMap, change), views.of(core_v1.ConfigMap, change)
     assert first.new is second.new
     assert views.of(core_v1.Secret, change).kind is core_v1.Secret
-    assert views.of(core_v1.ConfigMap, Change(change.key, raw, None)).type == "delete"
+    assert views.of(core_v1.ConfigMap, StoreChange(change.key, raw, None)).type == "delete"

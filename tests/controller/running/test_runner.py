@@ -33,7 +33,7 @@ from .kinds import Box, BoxStatus, Paper
 
 
 class Recorder:
-    """A reconciler that notes what it was given and does what it is told."""
+    """A reconciler that records its arguments and returns or raises what it is configured to."""
 
     def __init__(self, *outcomes: Any) -> None:
         self.runs: list[str] = []
@@ -94,7 +94,7 @@ async def test_a_result_leads_to_another_look(cluster: Cluster) -> None:
         assert manager.statistics().controllers[0].outcomes["requeue_after"] == 2
 
 
-async def test_a_resync_looks_at_what_nobody_changed(cluster: Cluster) -> None:
+async def test_a_resync_reconciles_unchanged_objects(cluster: Cluster) -> None:
     await cluster.install(Box)
     recorder = Recorder()
     async with cluster.running(Controller(Box, recorder, resync=timedelta(milliseconds=50))):
@@ -140,7 +140,7 @@ async def test_a_forgotten_await_is_named(cluster: Cluster, caplog: pytest.LogCa
     assert "an `await` is missing" in caplog.text
 
 
-async def test_a_malformed_object_is_told_once_and_does_not_stop_the_others(
+async def test_a_malformed_object_is_reported_once_and_does_not_stop_the_others(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     await cluster.install(Box)
@@ -156,10 +156,10 @@ async def test_a_malformed_object_is_told_once_and_does_not_stop_the_others(
         malformed = manager.metrics.counter("kubewright_malformed_objects_total", "", ("controller",))
         assert malformed.labels(controller="box").value == 1
 
-        async def told() -> Any:
+        async def reported() -> Any:
             return await cluster.events("Malformed")
 
-        [event] = await cluster.eventually(told)
+        [event] = await cluster.eventually(reported)
         assert "spec.size" in event.note
         await cluster.client.patch(
             untyped, {"spec": {"size": 3}}, name="broken", namespace=cluster.namespace, type="merge"
@@ -168,7 +168,7 @@ async def test_a_malformed_object_is_told_once_and_does_not_stop_the_others(
     assert caplog.text.count("cannot be read") == 1
 
 
-async def test_a_malformed_object_is_told_once_whoever_meets_it(
+async def test_a_malformed_object_is_reported_once_for_all_controllers(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     await cluster.install(Box)
@@ -208,7 +208,7 @@ async def test_a_watched_object_leads_to_those_that_name_it_and_to_no_others(clu
         await settled(manager)
         seen.clear()
         paper = await cluster.create(Paper(Meta("p"), friend="joe"))
-        await cluster.create(Paper(Meta("q"), friend="nobody"))
+        await cluster.create(Paper(Meta("q"), friend="missing"))
 
         async def met() -> bool:
             return ("a", 1) in seen
@@ -365,7 +365,7 @@ async def test_own_writes_are_read_at_once(cluster: Cluster) -> None:
     assert read == [("one", 5, True)]
 
 
-async def test_blocking_work_runs_in_threads_and_events_may_be_told_from_there(cluster: Cluster) -> None:
+async def test_blocking_work_runs_in_threads_and_can_record_events(cluster: Cluster) -> None:
     await cluster.install(Box)
     names: list[str] = []
 
@@ -379,10 +379,10 @@ async def test_blocking_work_runs_in_threads_and_events_may_be_told_from_there(c
     async with cluster.running(Controller(Box, reconcile)):
         await cluster.create(Box(Meta("a")))
 
-        async def told() -> Any:
+        async def reported() -> Any:
             return await cluster.events("Worked")
 
-        [event] = await cluster.eventually(told)
+        [event] = await cluster.eventually(reported)
         assert event.note == "in a thread"
     assert names[0].startswith("kubewright-box")
 

@@ -31,7 +31,7 @@ class Stream:
         self._end()
 
     async def followed(self, seconds: float) -> bool:
-        """Follow for so long; tells whether it was still followed at the end."""
+        """Follow for a while; return True if it was still followed at the end."""
         outside = source(self.events, map=lambda _: ())
         try:
             async with asyncio.timeout(seconds):

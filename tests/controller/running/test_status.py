@@ -107,19 +107,19 @@ async def test_conditions_of_built_in_kinds_are_sent_as_those_have_them(cluster:
 
 async def test_a_kind_whose_definition_has_no_status_is_said_to_have_none(cluster: Cluster) -> None:
     class Plain(Resource[BoxSpec, BoxStatus], group="running.example.com", version="v1", plural="plains"):
-        """Is installed by a definition that somebody wrote by hand."""
+        """A kind whose CRD is written by hand."""
 
     definition = crd(Plain)
     del definition["spec"]["versions"][0]["subresources"]
     definitions = kind_of(apiextensions_v1.CustomResourceDefinition)
     await cluster.client.apply(definition, kind=definitions, field_manager="install")
-    told: list[str] = []
+    reported: list[str] = []
 
     async def reconcile(plain: Plain, ctx: Context) -> None:
         try:
             await ctx.patch_status(plain, BoxStatus(ready=1))
         except KubewrightError as error:
-            told.append(str(error))
+            reported.append(str(error))
 
     async def served() -> bool:
         await cluster.client.list(Plain, namespace=cluster.namespace)
@@ -130,7 +130,7 @@ async def test_a_kind_whose_definition_has_no_status_is_said_to_have_none(cluste
         await cluster.create(Plain(Meta("a"), spec=BoxSpec()))
 
         async def done() -> bool:
-            return bool(told)
+            return bool(reported)
 
         await cluster.eventually(done)
-    assert "the object exists but has no status subresource" in told[0]
+    assert "the object exists but has no status subresource" in reported[0]

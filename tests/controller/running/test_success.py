@@ -162,7 +162,7 @@ async def test_a_finalizer_that_a_terminating_namespace_refuses_is_retried(clust
 
 
 async def make_terminating(cluster: Cluster, name: str) -> Paper:
-    """Make a child that waits for somebody else's finalizer."""
+    """Create a child with a finalizer of another controller."""
     paper = await cluster.create(Paper(Meta(name, finalizers=[HELD]), text="old"))
     await cluster.client.delete(paper)
     return await cluster.until(Paper, name, lambda found: found.metadata.deletion_timestamp is not None)

@@ -1,4 +1,4 @@
-"""Somebody's webhook stands between the operator and what it writes."""
+"""Another webhook changes what the operator writes."""
 
 import dataclasses
 from collections.abc import AsyncIterator, Iterator
@@ -51,7 +51,9 @@ def image_of(deployment: apps_v1.Deployment) -> str:
     return deployment.spec.template.spec.containers[0].image
 
 
-async def test_an_image_that_a_webhook_rewrites_is_told_once_and_not_fought_over(cluster: Cluster) -> None:
+async def test_an_image_that_a_webhook_rewrites_is_reported_once_and_not_applied_again(
+    cluster: Cluster,
+) -> None:
     await cluster.install(Box)
 
     async def reconcile(box: Box, ctx: Context) -> None:
@@ -76,8 +78,8 @@ async def test_an_image_that_a_webhook_rewrites_is_told_once_and_not_fought_over
             await settled(manager)
             assert writes(manager) == 2
         assert image_of(changed) == "mirror/app:1"
-        told = {event.note for event in await cluster.events("ApplyAltered")}
-    assert told == {
+        reported = {event.note for event in await cluster.events("ApplyAltered")}
+    assert reported == {
         "The server did not take spec.template.spec.containers[0].image as controller box applied it"
     }
 

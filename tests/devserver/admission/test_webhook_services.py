@@ -78,7 +78,7 @@ def configuration(authority: Authority) -> dict[str, Any]:
     return {"metadata": {"name": "check"}, "webhooks": [hook]}
 
 
-async def test_a_service_without_endpoints_is_told(http: Http, authority: Authority) -> None:
+async def test_a_service_without_endpoints_is_reported(http: Http, authority: Authority) -> None:
     ports = [{"name": "https", "port": 443}]
     await http.create(
         "/api/v1/namespaces/default/services", {"metadata": {"name": "check"}, "spec": {"ports": ports}}

@@ -67,7 +67,7 @@ def test_rules_cover_themselves(rules: list[dict[str, list[str]]]) -> None:
     assert uncovered(rules, rules) == []
 
 
-def test_missing_permissions_are_told_one_rule_a_resource() -> None:
+def test_missing_permissions_are_listed_as_one_rule_per_resource() -> None:
     missing = compact(uncovered([rule("get")], [rule("get list create")]))
     assert [describe(one) for one in missing] == [
         '{APIGroups:[""], Resources:["pods"], Verbs:["list", "create"]}'

@@ -172,7 +172,7 @@ def test_an_ephemeral_container_stays(client: Client) -> None:
     ("name", "target", "error"),
     [
         ("c", "", 'spec.ephemeralContainers[0].name: Duplicate value: "c"'),
-        ("e", "nobody", 'spec.ephemeralContainers[0].targetContainerName: Not found: "nobody"'),
+        ("e", "missing", 'spec.ephemeralContainers[0].targetContainerName: Not found: "missing"'),
     ],
 )
 def test_an_ephemeral_container_fits_its_pod(client: Client, name: str, target: str, error: str) -> None:

@@ -1,4 +1,4 @@
-"""Trouble comes when a test asks for it, to whom it is meant for, and ends when it should."""
+"""Injected faults start when a test requests them, affect the selected clients, and end."""
 
 import asyncio
 from typing import Any
@@ -39,7 +39,7 @@ async def test_requests_fail_as_often_as_was_asked(server: Server, http: Http) -
 @pytest.mark.parametrize(
     ("code", "reason"), [(500, "InternalError"), (503, "ServiceUnavailable"), (410, "Expired")]
 )
-async def test_a_failure_tells_its_reason(code: int, reason: str, server: Server, http: Http) -> None:
+async def test_a_failure_has_its_reason(code: int, reason: str, server: Server, http: Http) -> None:
     with server.faults.add(match=Match(verbs=("list",)), fail=code):
         reply = await http.request("GET", P)
         assert (reply.status, reply.json()["reason"]) == (code, reason)
@@ -54,7 +54,7 @@ async def test_only_those_meant_are_met(server: Server, http: Http) -> None:
         assert (await http.request("GET", "/api/v1/namespaces/default/secrets/b")).status == 404
 
 
-async def test_clients_are_told_apart_by_their_agent(server: Server, http: Http) -> None:
+async def test_clients_are_distinguished_by_user_agent(server: Server, http: Http) -> None:
     with server.faults.add(match=Match(agent="clumsy/"), fail=503):
         assert (await http.request("GET", P, headers={"User-Agent": "clumsy/1.0"})).status == 503
         assert (await http.request("GET", P, headers={"User-Agent": "careful/1.0"})).status == 200
@@ -78,7 +78,7 @@ async def test_a_reset_after_the_commit_leaves_the_write(server: Server, http: H
     assert (await http.request("GET", f"{P}/a")).status == 200
 
 
-async def test_a_write_may_succeed_and_be_told_to_have_failed(server: Server, http: Http) -> None:
+async def test_a_write_may_succeed_and_be_answered_as_failed(server: Server, http: Http) -> None:
     with server.faults.add(match=WRITES, fail=500, when="after"):
         assert (await http.request("POST", P, config_map("a"))).status == 500
     assert (await http.request("POST", P, config_map("a"))).status == 409
@@ -109,14 +109,14 @@ async def test_open_watches_are_reset(server: Server, http: Http) -> None:
             pass
 
 
-async def test_open_watches_are_told_that_they_are_too_old(server: Server, http: Http) -> None:
+async def test_open_watches_get_an_expired_event(server: Server, http: Http) -> None:
     wire = await watching(http)
     server.faults.cut_watches(how="expire")
     events = [event async for event in wire.events()]
     assert [(event["type"], event["object"]["code"]) for event in events] == [("ERROR", 410)]
 
 
-async def test_a_new_watch_is_told_that_it_is_too_old_by_an_event(server: Server, http: Http) -> None:
+async def test_a_new_watch_gets_an_expired_event(server: Server, http: Http) -> None:
     with server.faults.add(match=Match(verbs=("watch",)), fail=410, times=1):
         wire = await watching(http)
         events = [event async for event in wire.events()]

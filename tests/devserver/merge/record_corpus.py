@@ -90,7 +90,7 @@ class Recorder:
         return {**scenario, "answers": answers}
 
     def _changed_since(self, path: str, answers: list[Any]) -> dict[str, Any]:
-        """Tell the object as it is when the server itself has written to it since our last write."""
+        """Return the object if the server itself has written to it since our last write."""
         status, live = self.send("GET", path, None)
         versions = [
             answer["body"]["metadata"].get("resourceVersion") for answer in answers if answer["status"] < 300

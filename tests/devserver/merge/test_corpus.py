@@ -29,7 +29,7 @@ SCHEMAS = {
     crd["spec"]["names"]["kind"]: crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     for crd in CORPUS["crds"]
 }
-# What each endpoint leaves alone, so that nobody comes to own it there.
+# The fields that each endpoint does not change, so that they get no owner there.
 STATUS_LEAVES = {
     "ClusterRole": [],
     "CustomResourceDefinition": [("metadata",), ("spec",)],

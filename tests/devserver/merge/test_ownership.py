@@ -134,7 +134,9 @@ def test_what_is_applied_is_there_and_owned(before: JsonObject, spec: JsonObject
 
 
 @given(FULL_SPECS, FULL_SPECS)
-def test_fields_nobody_else_owns_go_with_their_applier(first: JsonObject, second: JsonObject) -> None:
+def test_fields_without_another_owner_are_removed_with_their_applier(
+    first: JsonObject, second: JsonObject
+) -> None:
     live = applied(applied(EMPTY, "one", **first), "two", force=True, **second)
     nothing = {**EMPTY, "metadata": {"name": "t"}}
     alone = apply(SCHEMA, live, nothing, by("one"), force=True, empty=EMPTY)
@@ -144,7 +146,7 @@ def test_fields_nobody_else_owns_go_with_their_applier(first: JsonObject, second
 
 
 def _in_order(spec: JsonObject) -> JsonObject:
-    """Sort the lists that have keys: their order may tell of members that were there before."""
+    """Sort keyed lists: their order may depend on earlier elements."""
     ports = sorted(spec.get("ports", ()), key=lambda port: (port["port"], port.get("proto", "TCP")))
     return {**spec, "tags": sorted(spec.get("tags", ())), "ports": ports}
 
@@ -165,7 +167,7 @@ def test_every_field_of_an_object_born_of_apply_has_an_owner(
 
 
 def _is_empty(live: JsonObject, path: tuple[str, ...]) -> bool:
-    """Tell whether a path leads to an empty collection, which may be left when its members go."""
+    """Return True if a path leads to an empty collection, which may remain when its elements are removed."""
     value: Any = live
     for element in path:
         if not element.startswith("f:") or not isinstance(value, dict):
@@ -200,7 +202,7 @@ def test_an_update_takes_what_it_changes_from_all_others() -> None:
     }
 
 
-def test_several_conflicts_are_told_by_manager() -> None:
+def test_several_conflicts_are_grouped_by_manager() -> None:
     live = applied(applied(EMPTY, "one", number=1, labels={"a": "1"}), "two", tags=["x"], labels={"b": "1"})
     with pytest.raises(ApplyConflicts) as problem:
         applied(live, "three", number=2, labels={"a": "2", "b": "2"})
@@ -282,7 +284,7 @@ def test_a_client_may_send_its_own_view_of_ownership_back() -> None:
     assert on_status["metadata"]["managedFields"] == live["metadata"]["managedFields"]
 
 
-def test_broken_entries_sent_by_a_client_are_not_believed() -> None:
+def test_invalid_entries_sent_by_a_client_are_ignored() -> None:
     live = applied(EMPTY, "one", number=1)
     new = {
         **live,

@@ -30,7 +30,7 @@ def live() -> dict[str, Any]:
     return update_managed_fields(SCHEMA, EMPTY, made, FieldWrite("sc", "apps/v1", NOW, "scale"))
 
 
-def test_conflicts_are_told_in_the_terms_of_the_scale(live: dict[str, Any]) -> None:
+def test_conflicts_name_the_fields_of_the_scale(live: dict[str, Any]) -> None:
     with pytest.raises(ApplyConflicts) as problem:
         scaled(live, "ap", {"replicas": 6})
     assert str(problem.value) == (

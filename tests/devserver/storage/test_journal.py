@@ -38,7 +38,7 @@ def unblocked_event_loop() -> None:
     return
 
 
-def test_what_cannot_be_a_data_file_is_told_and_left_alone(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_data_file_is_an_error_and_unchanged(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("not a database, and long enough to be looked at as one")
     for place, why in (("notes", "file is not a database"), ("no/where", "No such file or directory")):
         with pytest.raises(ConfigError, match=f"cannot keep a cluster in .*{place}: {why}"):
@@ -87,7 +87,7 @@ def test_no_acknowledged_write_is_lost_when_the_process_is_killed(tmp_path: Path
         store = open_store(file)
         found = {record.key: json.loads(record.data) for record in store.collection("pods").records()}
         acknowledged = {key: json.loads(text) for key, text in expected.items() if text != "deleted"}
-        # One more write may have been committed and not yet told.
+        # One more write may have been committed and not yet acknowledged.
         assert store.revision - last in (0, 1, 2)
         differing = {key for key in found.keys() | acknowledged if found.get(key) != acknowledged.get(key)}
         assert len(differing) <= 1
@@ -98,11 +98,11 @@ def test_no_acknowledged_write_is_lost_when_the_process_is_killed(tmp_path: Path
 
 def killed_writer(file: Path, writes: int) -> tuple[dict[str, str], int]:
     """Run a writer, kill it in the middle, and give what it had acknowledged."""
-    told: dict[str, str] = {}
+    reported: dict[str, str] = {}
     last = 0
     if file.exists():
         store = open_store(file)
-        told = {record.key: record.data.decode() for record in store.collection("pods").records()}
+        reported = {record.key: record.data.decode() for record in store.collection("pods").records()}
         store.close()
     with subprocess.Popen(
         [sys.executable, "-c", WRITER, str(file)], stdout=subprocess.PIPE, text=True
@@ -112,7 +112,7 @@ def killed_writer(file: Path, writes: int) -> tuple[dict[str, str], int]:
             if not line.endswith("\n"):
                 break
             key, revision, text = line.rstrip("\n").split(" ", 2)
-            told[key], last = text, int(revision)
+            reported[key], last = text, int(revision)
             if number == writes:
                 process.send_signal(signal.SIGKILL)
-    return told, last
+    return reported, last

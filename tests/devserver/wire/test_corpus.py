@@ -64,11 +64,11 @@ def test_bodies_mean_what_they_mean_to_the_real_server(answer: dict[str, Any]) -
         decoded["metadata"].pop(key, None)
     decoded.pop("stringData", None)
     assert missing(decoded, real) == []
-    told = [
+    reported = [
         warning.removeprefix('299 - "')[:-1].replace('\\"', '"').replace("\\\\n", "\n")
         for warning in answer["warnings"]
     ]
-    assert sorted(problems) == sorted(told)
+    assert sorted(problems) == sorted(reported)
 
 
 @pytest.mark.parametrize("answer", REFUSED, ids=lambda answer: answer["body"][:60])

@@ -249,7 +249,7 @@ def test_openapi_documents_carry_no_description_texts() -> None:
     assert texts == {"OK"}
 
 
-def test_patch_schemas_tell_strategies_and_merge_keys() -> None:
+def test_patch_schemas_have_strategies_and_merge_keys() -> None:
     spec = TYPES.patch_schema(DEPLOYMENT).field("spec")
     assert spec.field("strategy").strategy == {"retainKeys"}
     containers = spec.field("template").field("spec").field("containers")

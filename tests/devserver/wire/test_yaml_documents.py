@@ -60,7 +60,7 @@ def test_reads_only_the_first_document() -> None:
     assert parse_yaml(b"a: 1\n---\nb: 2\n")[0] == {"a": 1}
 
 
-def test_tells_repeated_keys_with_their_lines() -> None:
+def test_reports_repeated_keys_with_their_lines() -> None:
     value, problems = parse_yaml(b"a: 1\nb: 2\na: 3\n")
     assert value == {"a": 3, "b": 2}
     assert problems == ['line 3: key "a" already set in map']

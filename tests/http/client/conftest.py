@@ -1,4 +1,4 @@
-"""TLS for servers on loopback, and whom to trust."""
+"""TLS for servers on loopback, and the authority to trust."""
 
 import ssl
 from pathlib import Path

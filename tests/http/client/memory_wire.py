@@ -29,7 +29,7 @@ class MemoryWire:
         self.reading = True
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        raise AssertionError("nobody else speaks on this wire")
+        raise AssertionError("no other protocol uses this wire")
 
     def is_closing(self) -> bool:
         return self.closing
@@ -49,7 +49,7 @@ class MemoryWire:
         self.connection.resume_writing()
 
     def feed(self, *arrivals: bytes) -> None:
-        """Let bytes arrive, as long as somebody listens."""
+        """Deliver bytes while the connection is open."""
         for data in arrivals:
             if not self.closing:
                 self.connection.data_received(data)

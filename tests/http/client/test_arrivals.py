@@ -36,7 +36,7 @@ def asked(arrivals: list[bytes], *, ended: bool = False) -> tuple[ClientResponse
 
 
 def streamed(arrivals: list[bytes]) -> tuple[int, bytes]:
-    """Return what somebody gets who reads piece by piece until the end."""
+    """Return the pieces that a reader gets until the end."""
 
     async def scenario() -> tuple[int, bytes]:
         wire = MemoryWire()

@@ -73,7 +73,7 @@ async def test_each_request_has_its_own_time() -> None:
 
 
 @virtual_time
-async def test_a_connection_that_nobody_wants_is_closed_after_its_time() -> None:
+async def test_an_idle_connection_is_closed_after_its_timeout() -> None:
     wire = MemoryWire()
     async with asyncio.TaskGroup() as group:
         group.create_task(wire.connection.send(REQUEST, b"", 5.0))
@@ -90,7 +90,7 @@ async def test_a_connection_that_nobody_wants_is_closed_after_its_time() -> None
 
 
 @virtual_time
-async def test_words_that_nobody_asked_for_end_an_idle_connection() -> None:
+async def test_unsolicited_bytes_close_an_idle_connection() -> None:
     wire = MemoryWire()
     async with asyncio.TaskGroup() as group:
         group.create_task(wire.connection.send(REQUEST, b"", 5.0))
@@ -359,7 +359,7 @@ async def test_a_long_body_waits_for_room() -> None:
 
 
 @virtual_time
-async def test_a_server_that_refuses_a_long_body_is_heard() -> None:
+async def test_an_early_refusal_of_a_long_body_is_read() -> None:
     wire = MemoryWire()
     wire.full_after = PIECE
     async with asyncio.TaskGroup() as group:

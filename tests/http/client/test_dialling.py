@@ -76,7 +76,7 @@ def test_families_take_turns() -> None:
     assert [address for address, _ in dialled(answers).tried] == ["::1", "10.0.0.1", "::2", "10.0.0.2"]
 
 
-def test_when_nobody_answers_the_first_refusal_is_told() -> None:
+def test_the_first_refusal_is_raised_if_no_address_answers() -> None:
     with pytest.raises(OSError, match="first"):
         dialled({"::1": OSError("first"), "10.0.0.1": OSError("second")})
 

@@ -43,7 +43,7 @@ def test_a_url_says_where_to_connect(url: str, host: str, port: int, authority: 
     ],
 )
 def test_what_leads_nowhere_is_a_value_error(url: str) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011  (its text is for nobody: the caller says whose URL it was)
+    with pytest.raises(ValueError):  # noqa: PT011  (its text is not shown: the caller names the URL)
         Origin.of(url)
 
 
@@ -52,7 +52,7 @@ def test_credentials_in_a_url_are_basic_ones() -> None:
     assert base64.b64decode(given.removeprefix("Basic ")) == b"us@er:p:ss"
 
 
-def test_only_a_proxy_in_the_clear_is_told_the_server_and_our_credentials_for_it() -> None:
+def test_only_a_forwarding_proxy_gets_the_server_and_its_credentials() -> None:
     proxy = Origin.of("http://u:p@proxy:3128")
     plain, secure = Origin.of("http://server:8080"), Origin.of("https://server")
     assert Route(plain).target("/a?b") == "/a?b"

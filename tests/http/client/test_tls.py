@@ -250,11 +250,11 @@ def test_a_handshake_that_is_not_answered_runs_out_of_time(trust: ssl.SSLContext
         assert 9.5 <= runner.run(scenario()) <= 11
 
 
-async def test_nobody_hears_of_a_connection_that_was_given_up_while_it_was_opened(
+async def test_a_connection_that_is_abandoned_while_it_opens_is_not_reported(
     trust: ssl.SSLContext,
 ) -> None:
-    heard: list[object] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _, context: heard.append(context))
+    received: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: received.append(context))
     with socket.create_server(("127.0.0.1", 0)) as unattended:
         port = unattended.getsockname()[1]
         for turns in range(10):
@@ -268,7 +268,7 @@ async def test_nobody_hears_of_a_connection_that_was_given_up_while_it_was_opene
             await pool.close()
             assert pool.statistics().sockets == 0
     gc.collect()
-    assert heard == []
+    assert received == []
 
 
 async def test_a_proxy_may_be_spoken_to_in_tls_itself(

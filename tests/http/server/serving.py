@@ -34,7 +34,7 @@ class Paths(Handler):
 
     def admit(self, request: Request) -> int | Response:
         self.admitted += 1
-        return text(404, "nobody is here") if request.path == "/nobody" else LARGEST
+        return text(404, "not found") if request.path == "/missing" else LARGEST
 
     def handle(self, request: Request) -> Answer | Coroutine[Any, Any, Answer]:
         self.asked.append(request)

@@ -25,7 +25,7 @@ from .serving import LARGEST, Paths, serving, talking, until
 GET = b"GET /fine HTTP/1.1\r\nHost: t\r\n\r\n"
 CHUNKED = b"POST /echo HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n"
 MANY_FILES = 4096
-# However slow this machine is at the moment, nobody is taken to be silent.
+# However slow this machine is at the moment, no client counts as stalled.
 # No request and no response times out, so that only an eviction makes room.
 PATIENT = Limits(receive_seconds=1e9, blocked_seconds=1e9)
 CROWD = Limits(connections=4, eviction_seconds=600.0)
@@ -163,9 +163,9 @@ async def test_a_body_that_is_announced_too_large_is_not_waited_for() -> None:
         await fine(server)
 
 
-async def test_a_path_that_nobody_answers_has_no_body_read() -> None:
+async def test_the_body_for_an_unknown_path_is_not_read() -> None:
     async with talking() as (server, handler, wire):
-        wire.writer.write(b"POST /nobody HTTP/1.1\r\nHost: t\r\nContent-Length: 1000\r\n\r\n")
+        wire.writer.write(b"POST /missing HTTP/1.1\r\nHost: t\r\nContent-Length: 1000\r\n\r\n")
         assert (await wire.reply()).status == 404
         assert handler.asked == []
         await fine(server)
@@ -173,7 +173,7 @@ async def test_a_path_that_nobody_answers_has_no_body_read() -> None:
 
 async def test_who_goes_on_sending_after_a_refusal_is_cut_off() -> None:
     async with talking(Limits(discarded=50_000)) as (server, _, wire):
-        wire.writer.write(b"POST /nobody HTTP/1.1\r\nHost: t\r\nContent-Length: 100000000\r\n\r\n")
+        wire.writer.write(b"POST /missing HTTP/1.1\r\nHost: t\r\nContent-Length: 100000000\r\n\r\n")
         assert (await wire.reply()).status == 404
         wire.writer.write(b"x" * 60_000)
         assert await wire.ended()
@@ -182,7 +182,7 @@ async def test_who_goes_on_sending_after_a_refusal_is_cut_off() -> None:
 
 async def test_nonsense_in_a_refused_body_ends_it() -> None:
     async with talking() as (server, _, wire):
-        wire.writer.write(CHUNKED.replace(b"/echo", b"/nobody"))
+        wire.writer.write(CHUNKED.replace(b"/echo", b"/missing"))
         assert (await wire.reply()).status == 404
         wire.writer.write(b"zz\r\n")
         assert await wire.ended()
@@ -192,7 +192,7 @@ async def test_nonsense_in_a_refused_body_ends_it() -> None:
 @virtual_time
 async def test_who_stays_after_a_refusal_is_cut_off() -> None:
     async with talking() as (server, _, wire):
-        wire.writer.write(b"POST /nobody HTTP/1.1\r\nHost: t\r\nContent-Length: 1000\r\n\r\n")
+        wire.writer.write(b"POST /missing HTTP/1.1\r\nHost: t\r\nContent-Length: 1000\r\n\r\n")
         assert (await wire.reply()).status == 404
         begun = asyncio.get_running_loop().time()
         assert await wire.ended()
@@ -287,17 +287,17 @@ async def test_newcomers_take_the_place_of_who_was_silent_for_longest() -> None:
             assert (await busy.reply()).status == 200
 
 
-async def test_those_who_never_asked_make_room_before_those_who_did() -> None:
+async def test_connections_without_a_request_are_evicted_first() -> None:
     async with (
         serving(Limits(connections=2, eviction_seconds=0.01)) as (server, _),
         connected(server.port) as known,
     ):
         assert (await known.ask("GET", "/")).status == 200
-        async with connected(server.port) as stranger:
+        async with connected(server.port) as unused:
             await until(lambda: len(server.connections) == 2)
             async with connected(server.port) as newcomer:
                 assert (await newcomer.ask("GET", "/new")).text == "/new"
-                assert await stranger.ended()
+                assert await unused.ended()
                 assert (await known.ask("GET", "/still")).text == "/still"
 
 
@@ -326,7 +326,7 @@ async def test_probes_are_answered_while_300_clients_send_a_byte_a_second() -> N
 @pytest.mark.parametrize("silent", [0, 1, 3])
 @virtual_time
 async def test_a_slow_request_makes_room_for_a_new_client_whatever_else_is_connected(silent: int) -> None:
-    """Clients that were answered once and then send slowly, beside ones that never send, hold nobody up."""
+    """Clients that send slowly after their first response, or never send, do not block others."""
     async with (
         serving(replace(PATIENT, connections=8)) as (server, _),
         asyncio.TaskGroup() as group,
@@ -349,7 +349,7 @@ async def test_a_slow_request_makes_room_for_a_new_client_whatever_else_is_conne
 
 
 @virtual_time
-async def test_a_slow_request_that_makes_room_is_told_why() -> None:
+async def test_an_evicted_slow_request_gets_the_reason() -> None:
     async with talking(replace(PATIENT, connections=1)) as (server, _, wire):
         wire.writer.write(b"GET / HTTP/1.1\r\nHo")
         async with asyncio.timeout(30.0), connected(server.port) as newcomer:
@@ -422,7 +422,7 @@ async def test_who_does_not_end_its_handshake_counts_and_makes_room_first(secure
         assert await silent[7].ended()
 
 
-async def test_a_crowd_waits_for_its_turn_and_everybody_is_answered(secured: Secured) -> None:
+async def test_connections_beyond_the_limit_wait_and_are_all_answered(secured: Secured) -> None:
     context, trust = secured
     answers: list[int] = []
 

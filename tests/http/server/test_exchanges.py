@@ -78,7 +78,7 @@ async def test_a_head_is_answered_like_a_get_without_the_body() -> None:
 @pytest.mark.parametrize(
     ("head", "status"),
     [
-        (b"HEAD /nobody HTTP/1.1\r\nHost: t\r\n\r\n", 404),
+        (b"HEAD /missing HTTP/1.1\r\nHost: t\r\n\r\n", 404),
         (b"HEAD /x HTTP/1.1\r\nHost: t\r\nContent-Length: 900000\r\n\r\n", 413),
         (b"HEAD /x HTTP/1.1\r\nHost : t\r\n\r\n", 400),
         (b"HEAD /x HTTP/1.1\r\nA: " + b"a" * 70_000 + b"\r\n\r\n", 431),
@@ -103,7 +103,7 @@ async def test_an_answer_that_has_no_body_by_its_status_gives_no_length() -> Non
         assert (await wire.ask("GET", "/next")).text == "/next"
 
 
-async def test_answers_tell_the_time() -> None:
+async def test_responses_have_a_date() -> None:
     async with talking() as (_, _, wire):
         date = (await wire.ask("GET", "/")).headers["date"]
         assert len(date.split()) == 6
@@ -119,7 +119,7 @@ async def test_clients_of_http_1_0_get_streams_in_one_piece_and_no_second_turn()
         assert await wire.reader.read() == b"onetwo"
 
 
-async def test_a_connection_closes_when_the_client_wants_it() -> None:
+async def test_a_connection_closes_when_the_client_requests_it() -> None:
     async with talking() as (_, _, wire):
         reply = await wire.ask("GET", "/last", headers={"Connection": "close"})
         assert (reply.text, reply.headers["connection"]) == ("/last", "close")
@@ -147,7 +147,7 @@ async def test_a_handler_that_fails_is_an_error_without_details(
     assert f"Handler failed for GET {path}" in caplog.text
 
 
-async def test_an_answer_that_is_given_up_leaves_nobody_waiting() -> None:
+async def test_an_abandoned_response_leaves_no_waiter() -> None:
     async with talking() as (server, _, wire):
         wire.send("GET", "/cancelled")
         async with asyncio.timeout(60):
@@ -264,7 +264,7 @@ async def test_a_header_value_with_a_line_break_is_a_server_error_and_not_sent(
     assert "line break" in caplog.text
 
 
-async def test_who_hangs_up_at_once_does_not_leave_a_coroutine_that_nobody_awaits() -> None:
+async def test_a_client_that_disconnects_at_once_leaves_no_unawaited_coroutine() -> None:
     async with serving() as (server, handler):
         for _ in range(20):
             async with connected(server.port) as wire:

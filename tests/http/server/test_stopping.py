@@ -85,7 +85,7 @@ async def test_a_draining_server_goes_on_serving_and_asks_its_clients_to_leave()
                 assert await wire.ended()
 
 
-async def test_an_address_in_use_is_told_as_it_is() -> None:
+async def test_an_address_in_use_is_reported() -> None:
     async with serving() as (server, _):
         with pytest.raises(OSError, match="in use"):
             async with HttpServer(Paths(), "127.0.0.1", server.port):
@@ -112,7 +112,7 @@ async def test_addresses_that_the_machine_does_not_have_are_left_out(monkeypatch
         assert (await wire.ask("GET", "/fine")).text == "/fine"
 
 
-async def test_an_address_that_is_not_there_at_all_is_told() -> None:
+async def test_an_address_that_does_not_exist_is_reported() -> None:
     with pytest.raises(OSError, match="address"):
         async with HttpServer(Paths(), "192.0.2.1", 0):
             pass
@@ -130,5 +130,5 @@ async def test_who_comes_at_the_very_end_is_let_go(began: int, turns: int) -> No
                 await asyncio.sleep(0)
             await server.__aexit__(None, None, None)
             newcomer.setblocking(False)
-            with suppress(ConnectionResetError):  # who was never taken in is told so by the kernel
+            with suppress(ConnectionResetError):  # the kernel resets connections that were never accepted
                 assert await asyncio.get_running_loop().sock_recv(newcomer, 1) == b""

@@ -21,7 +21,7 @@ class Echo(asyncio.Protocol):
 
 
 class Switching(Handler):
-    """Upgrades whoever asks for it, when it is let."""
+    """Accepts upgrades once it is allowed to."""
 
     def __init__(self) -> None:
         self.let = asyncio.Event()

@@ -1,4 +1,4 @@
-"""The JSON patch that leads from one object to another."""
+"""Create the JSON patch from one object to another."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -17,7 +17,7 @@ _MOST_COMPARISONS = 250_000
 
 
 class _Shape(msgspec.Struct, frozen=True):
-    """What types say about a value: its fields, the type of its elements, the keys that identify elements."""
+    """The typed structure of a value: its fields, the type of its elements, the keys that identify elements."""
 
     annotation: Any = Any
     keys: tuple[str, ...] = ()
@@ -39,14 +39,14 @@ _ANY = _Shape()
 
 
 def json_diff(before: Any, after: Any) -> list[Operation]:
-    """Return a small JSON patch that turns one value into another."""
+    """Return a small JSON patch from one value to another."""
     return list(_differences((), before, after, before, _ANY))
 
 
 def typed_diff(before: msgspec.Struct, after: msgspec.Struct, raw: Any) -> list[Operation]:
     """Return the JSON patch for what changed between two typed objects, addressed to the raw one they came from.
 
-    What the types do not know survives, inside list elements too: only what differs is touched.
+    Fields that the types do not know are kept, in list elements too: the patch contains only differences.
     """
     return list(_differences((), to_wire(before), to_wire(after), raw, _Shape(type(before))))
 
@@ -78,7 +78,7 @@ def _differences(
 
 
 def _evidently_equal(before: Any, after: Any) -> bool:
-    """Say whether the bytes are the same: most parts of most objects are, and these need no walk."""
+    """Return True if the bytes are the same: most parts of most objects are, and these need no walk."""
     return isinstance(before, dict | list) and msgspec.json.encode(before) == msgspec.json.encode(after)
 
 
@@ -138,7 +138,7 @@ def _list_differences(
 
 
 def _carried(before: Any, after: Any, raw: Any, shape: _Shape) -> Any:
-    """Return a moved element with what its type does not know."""
+    """Return a moved element with the fields that its type does not know."""
     return json_patch(raw, list(_differences((), before, after, raw, shape)))
 
 
@@ -185,7 +185,7 @@ def _gap(old: range, new: range, *, paired: bool) -> Iterator[tuple[int | None, 
 
 
 def _common(left: list[Any], right: list[Any], start: int, stop: int) -> list[tuple[int, int]]:
-    """Return the longest common subsequence of what lies between equal ends."""
+    """Return the longest common subsequence between the common prefix and suffix."""
     rows, columns = range(start, len(left) - stop), range(start, len(right) - stop)
     if len(rows) * len(columns) > _MOST_COMPARISONS:
         return []

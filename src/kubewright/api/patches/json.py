@@ -1,4 +1,4 @@
-"""JSON patch (RFC 6902) as the API server applies it, with its tolerances and its answers."""
+"""JSON patch (RFC 6902) as the API server applies it, with its exceptions and its error messages."""
 
 import copy
 import re
@@ -17,7 +17,7 @@ _INDEX = r"[+-]?[0-9]+"
 
 
 def json_patch(document: Any, operations: Sequence[Operation]) -> Any:
-    """Return the document with the operations applied; the given one stays as it is.
+    """Return the document with the operations applied; the argument is not changed.
 
     As on the real server, `replace` of a missing key of a map sets it, and negative indexes count from the end.
     """
@@ -47,7 +47,7 @@ def pointer(*parts: str | int) -> str:
 
 
 def _apply(holder: dict[str, Any], operation: Operation, copied: int) -> int:
-    """Apply one operation; give and return how many bytes were copied so far."""
+    """Apply one operation; return how many bytes were copied so far."""
     kind, path = operation.get("op"), operation.get("path")
     if kind not in ("add", "remove", "replace", "move", "test", "copy"):
         raise PatchError(f"Unexpected kind: {kind or 'unknown'}")

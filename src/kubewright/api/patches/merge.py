@@ -23,7 +23,7 @@ def merge_patch(document: Any, patch: Any) -> Any:
 
 
 def merge_diff(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """Return the smallest merge patch from one object to another; it cannot say null."""
+    """Return the smallest merge patch from one object to another; a merge patch cannot set null."""
     patch: dict[str, Any] = {key: None for key in before if key not in after}
     for key, value in after.items():
         old = before.get(key)

@@ -1,4 +1,4 @@
-"""Strategic merge patch: a merge that knows which lists are merged by which key."""
+"""Strategic merge patch: types declare which lists are merged by which key."""
 
 import copy
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _BAD_PRIMITIVES = "invalid patch format of primitive list"
 
 
 class PatchSchema(Protocol):
-    """What a type says about patching it; `field` raises PatchError for a name the type does not have."""
+    """The patch strategies of a type; `field` raises PatchError for an unknown field."""
 
     @property
     def strategy(self) -> frozenset[str]:
@@ -32,11 +32,11 @@ class PatchSchema(Protocol):
         ...
 
     def field(self, name: str) -> "PatchSchema":
-        """Return what the type says about a field."""
+        """Return the patch strategies of a field."""
         ...
 
     def item(self) -> "PatchSchema":
-        """Return what the type says about an element of the list."""
+        """Return the patch strategies of an element of the list."""
         ...
 
 
@@ -113,7 +113,7 @@ def _delete_from_list(document: Map, directive: str, values: Any) -> None:
 
 
 def _order_lists(document: Map, patch: Map, schema: PatchSchema) -> None:
-    """Merge the lists that a patch gives an order for, and take them out of the patch."""
+    """Merge the lists for which a patch sets an order, and remove them from the patch."""
     for directive in [key for key in patch if key.startswith(_ORDER.rstrip("/"))]:
         order, name = _list(patch.pop(directive)), directive.removeprefix(_ORDER)
         if name == directive:
@@ -183,7 +183,7 @@ def _merge_list(live: List, patch: List, schema: PatchSchema) -> List:
 
 
 def _follow_directives(live: List, patch: List, key: str) -> tuple[List, List]:
-    """Carry out the deletions of a patch; a replacing one leaves only what it brings."""
+    """Apply the deletions of a patch; with a replace directive only its own elements are left."""
     plain: List = []
     replaced = False
     for item in patch:
@@ -203,7 +203,7 @@ def _follow_directives(live: List, patch: List, key: str) -> tuple[List, List]:
 
 
 def _arranged(merged: List, order: List, live: List, key: str) -> List:
-    """Order elements as the patch does, the others as they lie; unknown ones come before those."""
+    """Return the elements in the patch's order and the others in the live order; unknown ones come first."""
     wanted = [item for item in merged if _position(order, item, key) >= 0]
     others = [item for item in merged if _position(order, item, key) < 0]
     for item in (*wanted, *order, *others, *live):
@@ -217,7 +217,7 @@ def _arranged(merged: List, order: List, live: List, key: str) -> List:
 
 
 def _sorted(items: List, order: List, key: str) -> List:
-    """Sort by the given order; an element that it lacks goes before its neighbour, which no key function can say."""
+    """Sort by the given order; an element that is not in it stays before the next one."""
     done: List = []
     for item in items:
         mine, place = _position(order, item, key), len(done)
@@ -228,7 +228,7 @@ def _sorted(items: List, order: List, key: str) -> List:
 
 
 def _check_order(given: List, order: List, key: str) -> None:
-    """Refuse a patch whose elements lie otherwise than the order it gives."""
+    """Raise PatchError if the elements of a patch are not in the order that it sets."""
     if not given or not order:
         return
     waiting: List = [item for item in given if _directive(item) != "delete"]
@@ -257,7 +257,7 @@ def _key_of(item: Any, key: str) -> Any:
 
 
 def _position(items: Sequence[Any], item: Any, key: str) -> int:
-    """Find an element with the same key; those without a key are passed over."""
+    """Return the index of an element with the same key; elements without a key are skipped."""
     wanted = _key_of(item, key)
     for index, other in enumerate(items):
         if key and not isinstance(other, dict):

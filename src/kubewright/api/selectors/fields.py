@@ -24,16 +24,16 @@ class FieldRequirement(NamedTuple):
 
 
 class FieldSelector(msgspec.Struct, frozen=True):
-    """All conditions together; without any it selects everything."""
+    """All requirements combined; without any it matches everything."""
 
     requirements: tuple[FieldRequirement, ...] = ()
 
     def matches(self, get: Callable[[str], str]) -> bool:
-        """Say whether an object is selected; `get` returns the text of a field, empty when absent."""
+        """Return True if an object is selected; `get` returns the text of a field, empty when absent."""
         return all((get(item.field) == item.value) == (item.operator == "=") for item in self.requirements)
 
     def exact(self, field: str) -> str | None:
-        """Return the one value that the selector demands of a field, if it demands one."""
+        """Return the value that the selector requires of a field, if it requires one."""
         return next(
             (item.value for item in self.requirements if item.field == field and item.operator == "="), None
         )

@@ -1,4 +1,4 @@
-"""The text grammar of label selectors, with the answers of the real parser to what it refuses."""
+"""The grammar of label selectors, with the error messages of Kubernetes' parser."""
 
 import re
 from collections.abc import Callable

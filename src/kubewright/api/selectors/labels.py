@@ -31,7 +31,7 @@ class Requirement(msgspec.Struct, frozen=True):
             raise SelectorError(problems.aggregate(errors))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Say whether the labels meet the condition."""
+        """Return True if the labels meet the condition."""
         value = labels.get(self.key)
         match self.operator:
             case "in" | "=" | "==":
@@ -56,13 +56,13 @@ class Requirement(msgspec.Struct, frozen=True):
 
 
 class LabelMatcher(msgspec.Struct, frozen=True):
-    """All conditions together; without any it selects everything, unless it is said to select nothing."""
+    """All requirements combined; without any it matches everything, or nothing if constructed so."""
 
     requirements: tuple[Requirement, ...] = ()
     nothing: bool = False
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Say whether the labels are selected."""
+        """Return True if the labels are selected."""
         return not self.nothing and all(requirement.matches(labels) for requirement in self.requirements)
 
     def __bool__(self) -> bool:

@@ -1,4 +1,4 @@
-"""Why a Deployment does not become available: what its conditions, Pods, events and logs say."""
+"""Why a Deployment does not become available, from its conditions, Pods, Events and logs."""
 
 from collections.abc import Iterator, Sequence
 

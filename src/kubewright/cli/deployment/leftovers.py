@@ -53,7 +53,7 @@ async def leftovers(client: Client, labels: Mapping[str, str], desired: Collecti
             left.unseen.append(kind)
             continue
         for item in listed:
-            # Items of a list need not say what they are.
+            # Items of a list may omit apiVersion and kind.
             item = {"apiVersion": kind.api_version, "kind": kind.kind, **item}
             if _key(item) not in kept and "deletionTimestamp" not in item["metadata"]:
                 left.found.append((kind, item))

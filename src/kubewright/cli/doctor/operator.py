@@ -23,7 +23,7 @@ from kubewright.api.builtin import (
 from kubewright.cli.definitions import live_definition, with_live_conversions
 from kubewright.cli.deployment import hindrance, pods_of
 from kubewright.cli.doctor.finding import Finding, doubtful, failed, skipped, well
-from kubewright.cli.doctor.rights import check_rights, places_of, questions
+from kubewright.cli.doctor.rights import check_rights, namespaces_of, questions
 from kubewright.cli.doctor.webhooks import check_webhooks
 from kubewright.cli.documents import diff
 from kubewright.client import Client
@@ -47,7 +47,7 @@ async def check_operator(
     """Check an operator's CRDs, permissions, webhooks and Deployment, limited to its namespaces."""
     running = questions(
         (*rules_for(operator), *webhook_rules(operator.name, operator.webhooks)),
-        places_of(operator, namespaces),
+        namespaces_of(operator, namespaces),
     )
     return [
         *_environment(operator),

@@ -28,7 +28,7 @@ class Question(NamedTuple):
         return f"{what} in {self.namespace}" if self.namespace else what
 
 
-def places_of(operator: Operator, namespaces: Sequence[str] = ()) -> Mapping[Resource, Collection[str]]:
+def namespaces_of(operator: Operator, namespaces: Sequence[str] = ()) -> Mapping[Resource, Collection[str]]:
     """Return the namespaces in which an operator uses each kind: those given, or those of its selectors."""
     found: defaultdict[Resource, set[str]] = defaultdict(set)
     for controller in operator.controllers:

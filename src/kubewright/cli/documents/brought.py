@@ -18,7 +18,7 @@ class Brought(NamedTuple):
     schema: JsonObject
 
     def troubles(self, document: JsonObject) -> list[str]:
-        """Say what is wrong with an object, by the schema alone: no webhook and no policy is asked."""
+        """Return the validation errors of an object by the schema alone, without webhooks and policies."""
         validator, value = compile_schema(self.schema), copy.deepcopy(document)
         unknown = [f'unknown field "{field}"' for field in validator.prune(value)]
         validator.apply_defaults(value)

@@ -118,7 +118,7 @@ def diff(
 
 
 def show_comparison(found: Comparison) -> int:
-    """Print what would change, and on standard error what was not asked or is refused; give the exit code."""
+    """Print the differences, and on standard error notes and rejected objects; return the exit code."""
     show(found.lines or ([] if found.refused else ["nothing would change"]))
     for note in found.unrehearsed:
         click.echo(f"note: {note}", err=True)

@@ -11,7 +11,7 @@ FOLDER = "samples"
 
 
 def written_samples(target: str) -> list[JsonObject]:
-    """Read the samples beside TARGET, else those of the project around it."""
+    """Read the samples next to TARGET, otherwise those of its project."""
     place = Path(target.partition(":")[0])
     beside = place if place.is_dir() else place.parent
     folders = [beside / FOLDER] if place.exists() else []

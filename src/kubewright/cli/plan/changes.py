@@ -19,11 +19,11 @@ class Key(NamedTuple):
     name: str
 
 
-State = Mapping[Key, JsonObject]
+ClusterState = Mapping[Key, JsonObject]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PlannedChange:
     """One object that would be created, changed or deleted."""
 
     action: Action
@@ -48,7 +48,7 @@ def key_of(obj: JsonObject) -> Key:
     return Key(group, obj["kind"], metadata.get("namespace", ""), metadata["name"])
 
 
-def changes(before: State, after: State) -> list[Change]:
+def changes(before: ClusterState, after: ClusterState) -> list[PlannedChange]:
     """Compare two states; objects whose last owner is gone count as deleted."""
     after = _without_orphans(before, after)
     return [
@@ -58,16 +58,16 @@ def changes(before: State, after: State) -> list[Change]:
     ]
 
 
-def _change(before: JsonObject | None, after: JsonObject | None) -> Change | None:
+def _change(before: JsonObject | None, after: JsonObject | None) -> PlannedChange | None:
     known: JsonObject = after or before or {}
     lines = tuple(diff(called(known), before, after, status=True))
     if not lines:
         return None
     action: Action = "create" if before is None else "delete" if after is None else "change"
-    return Change(action, called(known), known["metadata"].get("namespace", ""), lines)
+    return PlannedChange(action, called(known), known["metadata"].get("namespace", ""), lines)
 
 
-def _without_orphans(before: State, after: State) -> State:
+def _without_orphans(before: ClusterState, after: ClusterState) -> ClusterState:
     """Drop objects whose owners were deleted: no garbage collector runs on the copy, where owners may not be copied."""
     gone = {_uid(obj) for key, obj in before.items() if _uid(after.get(key, {})) != _uid(obj)}
     left = dict(after)

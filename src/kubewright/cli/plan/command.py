@@ -16,7 +16,7 @@ from kubewright.cli.options import (
     target_argument,
     timeout_option,
 )
-from kubewright.cli.plan.changes import Change, changes
+from kubewright.cli.plan.changes import PlannedChange, changes
 from kubewright.cli.plan.rehearsal import Rehearsal, RehearsalError, Writes, copy_state, rehearsing
 from kubewright.cli.progress import Progress
 from kubewright.cli.target import load_operator
@@ -30,7 +30,9 @@ FIELD_MANAGER = "kubewright-cli"
 class Outcome:
     """The result of a plan."""
 
-    def __init__(self, pending: list[Change], changes: list[Change], failures: list[str]) -> None:
+    def __init__(
+        self, pending: list[PlannedChange], changes: list[PlannedChange], failures: list[str]
+    ) -> None:
         self.pending = pending
         """Changes that the operator would make without the change."""
         self.changes = changes
@@ -166,7 +168,7 @@ def _print_outcome(outcome: Outcome, output: str) -> None:
     click.echo(f"plan: {summary}; nothing was written")
 
 
-def _wire(change: Change) -> JsonObject:
+def _wire(change: PlannedChange) -> JsonObject:
     return {
         "action": change.action,
         "object": change.name,

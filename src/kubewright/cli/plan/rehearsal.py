@@ -12,9 +12,9 @@ from kubewright.api import ApiError, Forbidden, JsonObject, Kind, KubewrightErro
 from kubewright.api.builtin import core_v1
 from kubewright.cli.definitions import install_one, live_definition
 from kubewright.cli.logs import fields_of
-from kubewright.cli.plan.changes import State, state_of
+from kubewright.cli.plan.changes import ClusterState, state_of
 from kubewright.cli.progress import Progress
-from kubewright.client import Client, Request, config_from_kubeconfig
+from kubewright.client import ApiRequest, Client, config_from_kubeconfig
 from kubewright.controller import Operator, rules_for
 from kubewright.devserver import Server
 from kubewright.generate import crds
@@ -130,7 +130,7 @@ class Rehearsal:
         self._manager = manager
         self._kinds = kinds
 
-    async def state(self) -> State:
+    async def state(self) -> ClusterState:
         """Read the copy as it is now."""
         objects: list[JsonObject] = []
         for kind in self._kinds:
@@ -162,7 +162,7 @@ class Writes:
     def __init__(self) -> None:
         self.count: int = 0
 
-    def observe(self, request: Request, code: int, refusal: ApiError | None) -> None:
+    def observe(self, request: ApiRequest, code: int, refusal: ApiError | None) -> None:
         """Count a request if it is a successful write."""
         if request.method != "GET" and refusal is None:
             self.count += 1

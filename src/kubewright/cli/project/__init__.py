@@ -1,4 +1,4 @@
-"""The author's project: what it says of itself, `init` and `create`."""
+"""The project of an operator: its settings, `init` and `create`."""
 
 from kubewright.cli.project.settings import FILE, Project, find_project, read_project, the_project
 

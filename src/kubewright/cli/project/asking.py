@@ -1,14 +1,16 @@
-"""Values of options, asked for at a terminal where they are missing."""
+"""Prompt for missing option values on a terminal."""
 
 import sys
 from collections.abc import Callable
 
 import click
 
-Trouble = Callable[[str], str]
+FindProblem = Callable[[str], str]
 
 
-def known(value: str | None, option: str, question: str, trouble: Trouble, default: str | None = None) -> str:
+def known(
+    value: str | None, option: str, question: str, find_problem: FindProblem, default: str | None = None
+) -> str:
     """Return the option's value, or prompt for it; raise UsageError if it is invalid."""
     if value is None and not _is_interactive():
         if default is None:
@@ -16,10 +18,10 @@ def known(value: str | None, option: str, question: str, trouble: Trouble, defau
             raise click.UsageError(f"Missing {what} '{option}'")
         value = default
     if value is not None:
-        if problem := trouble(value):
+        if problem := find_problem(value):
             raise click.UsageError(problem)
         return value
-    while problem := trouble(value := str(click.prompt(question, default=default, err=True))):
+    while problem := find_problem(value := str(click.prompt(question, default=default, err=True))):
         click.echo(problem, err=True)
     return value
 

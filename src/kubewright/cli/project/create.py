@@ -17,12 +17,12 @@ from kubewright.scaffold import (
     add_class_keyword,
     admission_files,
     conversion_files,
-    group_trouble,
+    group_problem,
     kind_files,
-    kind_trouble,
-    plural_trouble,
+    kind_problem,
+    plural_problem,
     version_files,
-    version_trouble,
+    version_problem,
 )
 
 
@@ -52,15 +52,15 @@ def api(
     """Add a kind with a controller, a test and a sample, or a new version of an existing kind."""
     project = the_project()
     print_changes(project)
-    kind = known(kind, "--kind", "Kind", kind_trouble)
-    version = known(version, "--version", "Version", version_trouble, default="v1" if group else None)
-    if plural and (trouble := plural_trouble(plural)):
+    kind = known(kind, "--kind", "Kind", kind_problem)
+    version = known(version, "--version", "Version", version_problem, default="v1" if group else None)
+    if plural and (trouble := plural_problem(plural)):
         raise click.UsageError(trouble)
     declared = declared_kinds(project)
     there = [each for each in declared if each.kind == kind]
     usual = there[0].group if there else _usual_group(project)
     group = _whole(
-        known(group, "--group", "API group", lambda text: group_trouble(_whole(text, project)), usual),
+        known(group, "--group", "API group", lambda text: group_problem(_whole(text, project)), usual),
         project,
     )
     same = [each for each in there if each.group == group]
@@ -122,7 +122,7 @@ def webhook(kind: str | None, version: str, defaulting: bool, validation: bool, 
         raise click.UsageError("specify at least one of --defaulting, --validation and --conversion")
     project = the_project()
     print_changes(project)
-    kind = known(kind, "--kind", "Kind", kind_trouble)
+    kind = known(kind, "--kind", "Kind", kind_problem)
     there = [each for each in declared_kinds(project) if each.kind == kind]
     if not there:
         raise ConfigError(f"kind {kind} not found in this project: add it with `kubewright create api`")

@@ -11,7 +11,7 @@ from kubewright.api import ConfigError, JsonObject
 from kubewright.cli.documents import read_documents
 from kubewright.cli.project.trees import write_tree
 from kubewright.documents import DocumentError, read_yaml
-from kubewright.scaffold import package_name, project_trouble
+from kubewright.scaffold import package_name, project_problem
 from kubewright.scaffold.external import DefinitionError
 from kubewright.scaffold.from_kopf import KopfError, Source, convert
 
@@ -43,8 +43,8 @@ def command(files: tuple[Path, ...], crds: tuple[Path, ...], output_dir: Path | 
     _refuse_missing_modules(files, sources)
     root = output_dir or Path(f"{sources[0].module.replace('_', '-')}-operator")
     name = root.name.replace("_", "-").lower()
-    if trouble := project_trouble(name):
-        raise click.UsageError(f"{trouble}; choose it with --output-dir")
+    if problem := project_problem(name):
+        raise click.UsageError(f"{problem}; choose it with --output-dir")
     if root.exists():
         raise ConfigError(f"{root} already exists: choose another directory with --output-dir")
     if package_name(name) in {source.module for source in sources}:

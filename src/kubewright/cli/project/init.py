@@ -11,7 +11,7 @@ from kubewright.cli.project.additions import print_changes, recorded
 from kubewright.cli.project.asking import known
 from kubewright.cli.project.settings import Project, read_project
 from kubewright.cli.project.trees import write_tree
-from kubewright.scaffold import domain_trouble, package_name, project_files, project_trouble
+from kubewright.scaffold import domain_problem, package_name, project_files, project_problem
 
 
 @click.command()
@@ -27,7 +27,7 @@ def command(name: str | None, domain: str | None) -> None:
 
     In an existing project, add missing files; existing files are never replaced.
     """
-    name = known(name, "NAME", "Name of the project", project_trouble)
+    name = known(name, "NAME", "Name of the project", project_problem)
     folder = Path(name)
     project = _there(folder)
     if project is not None:
@@ -47,7 +47,7 @@ def command(name: str | None, domain: str | None) -> None:
 
 
 def _domain_or_none(domain: str) -> str:
-    return domain_trouble(domain) if domain else ""
+    return domain_problem(domain) if domain else ""
 
 
 def _there(folder: Path) -> Project | None:

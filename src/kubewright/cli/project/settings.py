@@ -1,4 +1,4 @@
-"""The project around the current directory: what its pyproject.toml says to kubewright."""
+"""The settings of the project around the current directory, from its pyproject.toml."""
 
 import tomllib
 from collections.abc import Mapping

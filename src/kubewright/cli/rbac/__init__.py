@@ -1,1 +1,1 @@
-"""`kubewright rbac`: the rules of an operator compared with what it asked for."""
+"""`kubewright rbac`: compare the rules of an operator with its recorded requests."""

@@ -14,7 +14,7 @@ from kubewright.api import KubewrightError
 from kubewright.cli.options import FILE, target_argument
 from kubewright.cli.rbac.rights import Verification, compare_rules
 from kubewright.cli.target import load_operator
-from kubewright.client.recording import VARIABLE, Access, read_recordings
+from kubewright.client.recording import VARIABLE, RecordedAccess, read_recordings
 from kubewright.controller import Operator
 
 NO_TESTS = 5
@@ -93,7 +93,7 @@ def _tests_of(target: str) -> Sequence[str]:
     raise RecordingError(f"no tests found next to {target}: pass their paths after TARGET")
 
 
-def _recorded(path: Path, operator: Operator) -> list[Access]:
+def _recorded(path: Path, operator: Operator) -> list[RecordedAccess]:
     try:
         found = [run for run in read_recordings(path) if run.operator == operator.name]
     except OSError as error:

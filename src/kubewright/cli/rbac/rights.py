@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubewright.api import PolicyRule, Right, kind_of, lease_rules, rights_of
-from kubewright.client.recording import Access
+from kubewright.client.recording import RecordedAccess
 from kubewright.controller import Controller, Operator, rules_for
 from kubewright.webhook import certificate_rules, registration_rules, webhook_rules
 
@@ -20,7 +20,7 @@ OWN_GROUPS = frozenset({"events.k8s.io"})
 class Verification:
     """The result of comparing an operator's rules with its recorded requests."""
 
-    denied: Sequence[Access]
+    denied: Sequence[RecordedAccess]
     unused: Sequence[tuple[Right, str]]
     """Each with a hint how to remove it, or how to use it in a test."""
     used: int
@@ -32,7 +32,7 @@ class Verification:
         return not self.denied and not self.unused
 
 
-def compare_rules(operator: Operator, accesses: Iterable[Access]) -> Verification:
+def compare_rules(operator: Operator, accesses: Iterable[RecordedAccess]) -> Verification:
     """Compare the rules generated from an operator's declarations with its recorded requests."""
     asked = list(accesses)
     used = {_right(access) for access in asked if not access.denied}
@@ -50,12 +50,12 @@ def compare_rules(operator: Operator, accesses: Iterable[Access]) -> Verificatio
     return Verification(denied, unused, sum(_merged(right) not in left_out for right in rights_of(rules)))
 
 
-def _plain(access: Access) -> Access:
+def _plain(access: RecordedAccess) -> RecordedAccess:
     # Names and namespaces of tests do not matter for the missing rule.
-    return Access(access.verb, access.group, access.resource, denied=True)
+    return RecordedAccess(access.verb, access.group, access.resource, denied=True)
 
 
-def _right(access: Access) -> Right:
+def _right(access: RecordedAccess) -> Right:
     return _merged(Right(access.group, access.resource, access.verb))
 
 

@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 
 from kubewright.api import Kind, PartialMeta, RawObject
-from kubewright.cache import Cache
-from kubewright.cache import Change as CacheChange
+from kubewright.cache import Cache, StoreChange
 from kubewright.client import Client
 from kubewright.controller.predicates import Change
 from kubewright.controller.running.telemetry import NO_TRACES, Traces
@@ -40,10 +39,10 @@ class Views:
     """Decode a change once for all controllers that are notified of it: decoding is most of the work."""
 
     def __init__(self) -> None:
-        self._current: CacheChange | None = None
+        self._current: StoreChange | None = None
         self._views: dict[Any, Change[Any]] = {}
 
-    def of(self, kind: Any, change: CacheChange) -> Change[Any]:
+    def of(self, kind: Any, change: StoreChange) -> Change[Any]:
         """Return the typed view of a change."""
         if change is not self._current:
             self._current, self._views = change, {}

@@ -30,7 +30,7 @@ from kubewright.api import (
     parse_labels,
     raw_object,
 )
-from kubewright.cache import Cache, Change, Index, Informer, Selection, Undecodable
+from kubewright.cache import Cache, Index, Informer, Selection, StoreChange, Undecodable
 from kubewright.client import Client, requests
 from kubewright.controller.context import Reader
 from kubewright.controller.declaration import Controller
@@ -125,7 +125,7 @@ class InformerSet(Generic[T]):
             for informer in self.informers:
                 informer.add_index(index)
 
-    def subscribe(self, subscriber: Callable[[Change], None]) -> None:
+    def subscribe(self, subscriber: Callable[[StoreChange], None]) -> None:
         """Call the function for each object that is held, and for each change that follows."""
         for informer in self.informers:
             informer.subscribe(subscriber)

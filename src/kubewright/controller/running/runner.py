@@ -29,8 +29,7 @@ from kubewright.api import (
     leaves,
 )
 from kubewright.backoff import Backoff
-from kubewright.cache import Change as CacheChange
-from kubewright.cache import Index
+from kubewright.cache import Index, StoreChange
 from kubewright.controller.declaration import Controller, Result
 from kubewright.controller.errors import ChildVanishes, ContestedField
 from kubewright.controller.permissions import Permissions
@@ -59,7 +58,7 @@ from kubewright.workqueue import LOW_PRIORITY, Item, QueueShutDown, QueueStatist
 
 T = TypeVar("T")
 
-Requests = Callable[[CacheChange, Report], Iterable[ObjectKey]]
+Requests = Callable[[StoreChange, Report], Iterable[ObjectKey]]
 """Maps a change to the keys to reconcile."""
 
 JITTER = 0.1
@@ -218,11 +217,11 @@ class Runner(Generic[T]):
             else:
                 awaited[key] = max(priority, awaited.get(key, LOW_PRIORITY))
 
-    def _subscriber(self, informers: AnyInformerSet, requests: Requests) -> Callable[[CacheChange], None]:
+    def _subscriber(self, informers: AnyInformerSet, requests: Requests) -> Callable[[StoreChange], None]:
         """Return a subscriber that enqueues what a change is mapped to."""
         report = partial(self._report_failure, informers)
 
-        def subscriber(change: CacheChange) -> None:
+        def subscriber(change: StoreChange) -> None:
             if self._awaited_deletions and change.new is None and change.old is not None:
                 awaited = self._awaited_deletions.pop(change.old.meta.uid, ())
                 self.enqueue(awaited, _cause(informers.kind, change))
@@ -242,7 +241,7 @@ class Runner(Generic[T]):
                 return True
         return False
 
-    def _own_requests(self, change: CacheChange, report: Report) -> Iterable[ObjectKey]:
+    def _own_requests(self, change: StoreChange, report: Report) -> Iterable[ObjectKey]:
         when = self.controller.when
         if (
             when is None
@@ -470,21 +469,21 @@ async def _read_source(source: Source[Any], take: Callable[[Any], None]) -> None
             take(event)
 
 
-def _begins_deletion(change: CacheChange) -> bool:
+def _begins_deletion(change: StoreChange) -> bool:
     """Return True if the object was just marked for deletion: no predicate may hide that from a finalizer."""
     if change.new is None or change.new.meta.deletion_timestamp is None:
         return False
     return change.old is None or change.old.meta.deletion_timestamp is None
 
 
-def _is_low(change: CacheChange) -> bool:
+def _is_low(change: StoreChange) -> bool:
     if change.initial:
         return True
     old, new = change.old, change.new
     return old is not None and new is not None and old.meta.resource_version == new.meta.resource_version
 
 
-def _cause(kind: Kind, change: CacheChange) -> Cause:
+def _cause(kind: Kind, change: StoreChange) -> Cause:
     if change.initial:
         return Cause(kind.kind, change.key, "initial")
     happened = "create" if change.old is None else "delete" if change.new is None else "update"

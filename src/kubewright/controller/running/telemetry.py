@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from typing import Any, Literal, Protocol, get_args
 
 from kubewright.api import Kind, ObjectKey
-from kubewright.client import Client, Request
+from kubewright.client import ApiRequest, Client
 from kubewright.controller.predicates import Cause
 from kubewright.metrics import Counter, Gauge, Histogram, Registry
 
@@ -214,7 +214,7 @@ class Traces:
         """Return the client with its writes recorded, and with a span, named after its verb, around each of them."""
         tracer = self._tracer
 
-        def span(request: Request) -> AbstractContextManager[Any]:
+        def span(request: ApiRequest) -> AbstractContextManager[Any]:
             writes = _writes.get()
             if writes is not None and len(writes) < MAX_WRITES:
                 writes.append(f"{request.verb} {request.resource}/{request.name}")

@@ -299,7 +299,7 @@ class Writer:
         if doubt.drift is not None and report_drift:
             await self._correct_drift(reconciled.key, kind, live, doubt.drift, subresource="status")
 
-        def request(version: str) -> requests.Request:
+        def request(version: str) -> requests.ApiRequest:
             sent = document | {"metadata": document["metadata"] | {"resourceVersion": version}}
             return requests.apply(sent, kind, field_manager=self._manager, subresource="status")
 
@@ -559,7 +559,7 @@ class Writer:
         self._drift.correct(kind, live.meta, drift, managers)
 
     async def _send_apply(
-        self, request: Callable[[str], requests.Request], live: RawObject | None, part: JsonObject
+        self, request: Callable[[str], requests.ApiRequest], live: RawObject | None, part: JsonObject
     ) -> tuple[RawObject, bool]:
         """Send an apply, again if the first one left something for the next to do; return True if it created the object.
 

@@ -208,11 +208,11 @@ class MutatingPolicies(AdmissionPlugin):
         )
 
 
-def _patched(live: JsonObject, wanted: list[cel.Message]) -> JsonObject:
+def _patched(live: JsonObject, wanted: list[cel.CelMessage]) -> JsonObject:
     operations: list[JsonObject] = []
     for each in wanted:
         value = each.get("value")
-        if isinstance(value, cel.Message) and (texts := cel.misplaced(value)):
+        if isinstance(value, cel.CelMessage) and (texts := cel.misplaced(value)):
             raise PolicyFailure(f"type mismatch: {chr(10).join(texts)}")
         operation: JsonObject = {"op": each.get("op", ""), "path": each.get("path", "")}
         if each.get("from"):

@@ -1,4 +1,4 @@
-"""Admission policies with their bindings, as they stand in the store, compiled when they change."""
+"""Admission policies with their bindings from the store, compiled when they change."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -58,7 +58,7 @@ _SECCOMP = ("RuntimeDefault", "Localhost")
 
 
 class Violation(NamedTuple):
-    """What a Pod does that its level forbids."""
+    """A violation of a Pod Security Standard."""
 
     reason: str
     detail: str

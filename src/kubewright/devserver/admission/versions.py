@@ -37,7 +37,7 @@ class VersionedAttributes:
         """Return the variables."""
         ask = _asking(self.authorizer, self.attributes.user)
         group, _, plural = self.attributes.resource
-        question = cel.Question(
+        question = cel.AuthorizationCheck(
             group=group,
             resource=plural,
             subresource=self.attributes.subresource,
@@ -93,8 +93,10 @@ def admission_request(
     return request
 
 
-def _asking(authorizer: RoleAuthorizer, user: User) -> Callable[[cel.Question], cel.Decision]:
-    def ask(question: cel.Question) -> cel.Decision:
+def _asking(
+    authorizer: RoleAuthorizer, user: User
+) -> Callable[[cel.AuthorizationCheck], cel.AuthorizationDecision]:
+    def ask(question: cel.AuthorizationCheck) -> cel.AuthorizationDecision:
         asker = user if question.service_account is None else _service_account(*question.service_account)
         attributes = Attributes(
             question.verb,
@@ -107,7 +109,7 @@ def _asking(authorizer: RoleAuthorizer, user: User) -> Callable[[cel.Question], 
             path=question.path,
         )
         decision = authorizer.authorize(asker, attributes)
-        return cel.Decision(decision.allowed, decision.reason)
+        return cel.AuthorizationDecision(decision.allowed, decision.reason)
 
     return ask
 

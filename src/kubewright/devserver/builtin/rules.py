@@ -27,7 +27,7 @@ from kubewright.devserver.objects import JsonObject, copy
 Rule = Callable[[str, Any], Iterable[FieldError]]
 """Check the value at a path; a missing value is None."""
 Row = tuple[str, *tuple[Rule, ...]]
-Change = Callable[[JsonObject, JsonObject], Iterable[FieldError]]
+ChangeCheck = Callable[[JsonObject, JsonObject], Iterable[FieldError]]
 """Check what changed from the second object to the first."""
 
 _SEGMENT = re.compile(
@@ -71,12 +71,12 @@ def rules(*rows: Row) -> Rules:
     return Rules(rows)
 
 
-def changes(*checks: Change) -> Callable[[JsonObject, JsonObject], list[FieldError]]:
+def changes(*checks: ChangeCheck) -> Callable[[JsonObject, JsonObject], list[FieldError]]:
     """Join checks of an update, which run in this order."""
     return lambda new, old: [error for found in checks for error in found(new, old)]
 
 
-def immutable(*paths: str, missing: Any = None) -> Change:
+def immutable(*paths: str, missing: Any = None) -> ChangeCheck:
     """Make the check that fields keep their values; a missing one has this value."""
     readers = [(path, path.split(".")) for path in paths]
 

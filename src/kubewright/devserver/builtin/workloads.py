@@ -22,7 +22,7 @@ from kubewright.devserver.builtin.printing import (
     printed,
     selector_text,
 )
-from kubewright.devserver.builtin.rules import Change, changes, immutable
+from kubewright.devserver.builtin.rules import ChangeCheck, changes, immutable
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, keep_spec_and_labels, number_at
 from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import ScaleAccess, Strategy
@@ -281,12 +281,12 @@ def _is_zero(count: Any) -> bool:
     return found is None or not int(found[1] or found[2])
 
 
-def _counts(*fields: str) -> Change:
+def _counts(*fields: str) -> ChangeCheck:
     """Make the check that these counters of the status are not negative."""
     return lambda new, old: check.none_negative(section(new, "status"), "status", *fields)
 
 
-def _replica_counts(*fields: str, ready: str = "readyReplicas") -> Change:
+def _replica_counts(*fields: str, ready: str = "readyReplicas") -> ChangeCheck:
     """Make the check that these counters are not above the number of replicas, and available not above ready."""
 
     def run(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
@@ -331,7 +331,7 @@ _daemon_set_status = changes(
 )
 
 
-def _again(validate: Callable[[JsonObject], list[FieldError]]) -> Change:
+def _again(validate: Callable[[JsonObject], list[FieldError]]) -> ChangeCheck:
     return lambda new, old: validate(new)
 
 

@@ -1,4 +1,4 @@
-"""Paths that are no objects: discovery, OpenAPI, health, version, and the keys of the token issuer."""
+"""Non-resource paths: discovery, OpenAPI, health, version, and the keys of the token issuer."""
 
 import hashlib
 from collections.abc import Callable, Coroutine

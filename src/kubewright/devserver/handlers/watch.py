@@ -1,4 +1,4 @@
-"""Watching: the state first if wanted, then each change, from bytes that all watchers share."""
+"""Watches: the current state if requested, then each change, from bytes that all watchers share."""
 
 import asyncio
 import contextlib

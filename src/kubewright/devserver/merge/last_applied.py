@@ -1,4 +1,4 @@
-"""What client-side `kubectl apply` left behind, honoured when kubectl comes to apply on the server."""
+"""The last-applied annotation of client-side `kubectl apply`, used when kubectl changes to server-side apply."""
 
 import json
 

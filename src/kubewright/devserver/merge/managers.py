@@ -37,7 +37,7 @@ class ManagerId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Managed:
-    """What one manager owns, in terms of which version, since when."""
+    """The fields that one manager owns, with their apiVersion and the time of the last change."""
 
     fields: Fields
     api_version: str

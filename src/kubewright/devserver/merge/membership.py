@@ -15,7 +15,7 @@ def fields_of(value: Any, schema: MergeSchema) -> Fields:
 
 
 def _fields(value: Any, schema: MergeSchema) -> tuple[bool, Fields]:
-    """Return whether the value's own path is in the set, and what is below it."""
+    """Return True if the value's own path is in the set, and what is below it."""
     how = view(schema, value)
     if how == MAP and schema.mapping is not None:
         if schema.mapping.atomic:
@@ -67,7 +67,7 @@ def with_parents(fields: Fields, schema: MergeSchema | None) -> Fields:
 
 
 def _inner(schema: MergeSchema | None, element: str) -> tuple[bool, MergeSchema | None]:
-    """Return whether the element is a declared field, and the schema below it."""
+    """Return True if the element is a declared field, and the schema below it."""
     if schema is None:
         return False, None
     if element[:2] == "f:" and schema.mapping is not None:

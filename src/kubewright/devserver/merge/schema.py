@@ -1,4 +1,4 @@
-"""What server-side apply must know of a type: which parts are one value, which merge, and by what key."""
+"""The merge schema of a type for server-side apply: atomic values, merged lists and their keys."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

@@ -24,7 +24,7 @@ _TOKEN = re.compile(
 
 
 class PathError(ValueError):
-    """The text is no path that this language has."""
+    """The text is not a valid JSONPath."""
 
 
 @lru_cache(maxsize=1024)

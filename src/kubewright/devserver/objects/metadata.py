@@ -1,4 +1,4 @@
-"""What the server does to and demands of every object's metadata."""
+"""Defaulting and validation of every object's metadata."""
 
 import secrets
 import uuid

@@ -1,4 +1,4 @@
-"""What the server serves: resources of group versions, found by path."""
+"""The registry of served resources, by path and group version."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

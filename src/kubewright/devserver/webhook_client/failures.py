@@ -1,4 +1,4 @@
-"""What can go wrong with a call, in the words that Go's HTTP client and kube-apiserver's have for it."""
+"""Errors of webhook calls, with the messages of Go's HTTP client and kube-apiserver."""
 
 import socket
 import ssl

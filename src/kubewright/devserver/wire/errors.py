@@ -1,4 +1,4 @@
-"""What goes wrong when a request body is read, in the words of Go's decoders."""
+"""Errors of decoding a request body, with the messages of Go's decoders."""
 
 from kubewright.api import GroupVersionKind, KubewrightError
 

@@ -88,7 +88,7 @@ class MergeSchemas:
 
 
 class TypePatchSchema:
-    """How strategic merge patches treat one place in a type: its strategies, its merge key, what lies below."""
+    """The patch strategies of one field of a type: its strategies, its merge key, and its fields."""
 
     __slots__ = ("_type", "_types", "merge_key", "strategy")
 

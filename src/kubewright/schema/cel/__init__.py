@@ -5,14 +5,14 @@ compiles them to closures and `costs` estimates their cost: each of the three is
 they work with, `messages` the objects that expressions create, and `standard`, `extensions` and `kubernetes` the functions.
 """
 
-from kubewright.schema.cel.environment import CALL_LIMIT, Environment, Program
+from kubewright.schema.cel.environment import CALL_LIMIT, CelEnvironment, Program
 from kubewright.schema.cel.errors import CompileError, CostExceeded, EvaluationError
 from kubewright.schema.cel.kubernetes import (
     AUTHORIZER,
     RESOURCE_CHECK,
+    AuthorizationCheck,
+    AuthorizationDecision,
     Authorizer,
-    Decision,
-    Question,
     ResourceCheck,
     authorization_library,
 )
@@ -34,7 +34,7 @@ from kubewright.schema.cel.types import (
     INT,
     STRING,
     TIMESTAMP,
-    Declared,
+    DeclaredType,
     Library,
     Type,
     declare,
@@ -44,7 +44,7 @@ from kubewright.schema.cel.types import (
     opaque,
     struct,
 )  # fmt: skip
-from kubewright.schema.cel.values import Message
+from kubewright.schema.cel.values import CelMessage
 
 __all__ = [
     "AUTHORIZER",
@@ -60,18 +60,18 @@ __all__ = [
     "RESOURCE_CHECK",
     "STRING",
     "TIMESTAMP",
+    "AuthorizationCheck",
+    "AuthorizationDecision",
     "Authorizer",
+    "CelEnvironment",
+    "CelMessage",
     "CompileError",
     "CostExceeded",
-    "Decision",
-    "Declared",
-    "Environment",
+    "DeclaredType",
     "EvaluationError",
     "Library",
-    "Message",
     "MessageType",
     "Program",
-    "Question",
     "ResourceCheck",
     "Type",
     "authorization_library",

@@ -100,7 +100,7 @@ class CreateList(Expr):
 
 
 @dataclass(eq=False, slots=True)
-class Entry:
+class MapEntry:
     """An entry of a map literal or a field of an object literal."""
 
     offset: int
@@ -113,7 +113,7 @@ class Entry:
 class CreateMap(Expr):
     """A map literal."""
 
-    entries: list[Entry]
+    entries: list[MapEntry]
 
     def accept(self, visitor: "Visitor[T]") -> T:
         """Visit a map literal."""
@@ -129,7 +129,7 @@ class CreateStruct(Expr):
     """An object literal with a type name; the keys of its entries are field names."""
 
     name: str
-    entries: list[Entry]
+    entries: list[MapEntry]
 
     def accept(self, visitor: "Visitor[T]") -> T:
         """Visit an object literal."""

@@ -9,10 +9,10 @@ from kubewright.schema.cel.ast import (
     CreateList,
     CreateMap,
     CreateStruct,
-    Entry,
     Expr,
     Ident,
     Literal,
+    MapEntry,
     Select,
     Visitor,
 )
@@ -31,7 +31,7 @@ from kubewright.schema.cel.types import (
     STRING,
     TIMESTAMP,
     UINT,
-    Declared,
+    DeclaredType,
     Library,
     Overload,
     Type,
@@ -142,7 +142,7 @@ class Known:
 
     library: Library
     variables: dict[str, Type]
-    structs: dict[str, Declared]
+    structs: dict[str, DeclaredType]
     messages: MessageTypes
 
 
@@ -429,7 +429,7 @@ class _Checker(Visitor[Type]):
         self.issues.append(Issue(offset, message))
 
 
-def field_name(entry: Entry) -> str:
+def field_name(entry: MapEntry) -> str:
     """Return the name of a field in an object literal."""
     assert isinstance(entry.key, Literal)
     return str(entry.key.value)

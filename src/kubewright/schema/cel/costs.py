@@ -23,7 +23,7 @@ from kubewright.schema.cel.ast import (
 )
 from kubewright.schema.cel.checker import Checked
 from kubewright.schema.cel.messages import MESSAGE_COST
-from kubewright.schema.cel.types import DYN, Declared, Type, is_optional
+from kubewright.schema.cel.types import DYN, DeclaredType, Type, is_optional
 from kubewright.schema.cel.values import Value, size
 
 UNBOUNDED = 2**64 - 1
@@ -465,7 +465,7 @@ class _Local:
     entry: _Entry | None
 
 
-def estimate(checked: Checked, roots: dict[str, Declared]) -> int:
+def estimate(checked: Checked, roots: dict[str, DeclaredType]) -> int:
     """Return the maximum cost of an expression, for all values that its variables may have."""
     return _Estimator(checked, roots).visit(checked.expr).high
 
@@ -473,7 +473,7 @@ def estimate(checked: Checked, roots: dict[str, Declared]) -> int:
 class _Estimator(Visitor[Range]):
     """Computes costs, and stores sizes and paths of nodes on the way."""
 
-    def __init__(self, checked: Checked, roots: dict[str, Declared]) -> None:
+    def __init__(self, checked: Checked, roots: dict[str, DeclaredType]) -> None:
         self._checked = checked
         self._roots = roots
         self._root = roots.get("self")

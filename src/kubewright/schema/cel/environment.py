@@ -13,7 +13,7 @@ from kubewright.schema.cel.kubernetes import kubernetes_library, network_library
 from kubewright.schema.cel.messages import MessageType, MessageTypes
 from kubewright.schema.cel.parser import parse, too_deep
 from kubewright.schema.cel.standard import standard_library
-from kubewright.schema.cel.types import Declared, Library, Type, converted, structs_in
+from kubewright.schema.cel.types import DeclaredType, Library, Type, converted, structs_in
 
 CALL_LIMIT = 1_000_000
 """The maximum cost of one evaluation."""
@@ -32,23 +32,25 @@ def base_library() -> Library:
     )
 
 
-class Environment:
+class CelEnvironment:
     """The variables and functions that expressions may use.
 
-    A variable is a `Type`, or a `Declared` type that `declare` returns for a schema; `messages` are the types of the
+    A variable is a `Type`, or a `DeclaredType` type that `declare` returns for a schema; `messages` are the types of the
     objects that expressions may create, `Name{field: value}`.
     """
 
     def __init__(
         self,
-        variables: dict[str, Type | Declared],
+        variables: dict[str, Type | DeclaredType],
         *,
         functions: Library | None = None,
         messages: Iterable[MessageType] = (),
     ) -> None:
-        types = {name: kind.type if isinstance(kind, Declared) else kind for name, kind in variables.items()}
-        self._declared = {name: kind for name, kind in variables.items() if isinstance(kind, Declared)}
-        self._structs: dict[str, Declared] = {}
+        types = {
+            name: kind.type if isinstance(kind, DeclaredType) else kind for name, kind in variables.items()
+        }
+        self._declared = {name: kind for name, kind in variables.items() if isinstance(kind, DeclaredType)}
+        self._structs: dict[str, DeclaredType] = {}
         for declared in self._declared.values():
             self._structs.update(structs_in(declared))
         library = base_library() if functions is None else Library(base_library(), functions)
@@ -79,7 +81,9 @@ class Environment:
 class Program:
     """A compiled expression."""
 
-    def __init__(self, checked: Checked, declared: dict[str, Declared], structs: dict[str, Declared]) -> None:
+    def __init__(
+        self, checked: Checked, declared: dict[str, DeclaredType], structs: dict[str, DeclaredType]
+    ) -> None:
         self.source: str = checked.source
         self.type: Type = checked.type
         self.names: frozenset[str] = frozenset(checked.names)

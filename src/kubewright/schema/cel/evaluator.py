@@ -19,7 +19,7 @@ from kubewright.schema.cel.checker import TYPE_NAMES, Checked, field_name
 from kubewright.schema.cel.costs import Charge, charge_for
 from kubewright.schema.cel.errors import CostExceeded, EvaluationError, no_such_key, no_such_overload
 from kubewright.schema.cel.messages import MESSAGE_COST, NULL_VALUE, MessageType, WellKnown
-from kubewright.schema.cel.types import Declared, Overload, Type, accepts, converted
+from kubewright.schema.cel.types import DeclaredType, Overload, Type, accepts, converted
 from kubewright.schema.cel.values import NONE, OpaqueValue, Optional, TypeValue, Value, equal
 
 LIST_COST, MAP_COST = 10, 30
@@ -42,11 +42,11 @@ class Frame:
             raise CostExceeded
 
 
-Step = Callable[[Frame], Any]
+EvaluationStep = Callable[[Frame], Any]
 """Evaluate a part of an expression in a frame."""
 
 
-def variable(name: str) -> Step:
+def variable(name: str) -> EvaluationStep:
     """Read a variable, or a type or constant by its name."""
     constant = TypeValue(name) if name in TYPE_NAMES else 0 if name == NULL_VALUE else None
 
@@ -62,7 +62,7 @@ def variable(name: str) -> Step:
     return step
 
 
-def selection(operand: Step, name: str, inner: Declared | None) -> Step:
+def selection(operand: EvaluationStep, name: str, inner: DeclaredType | None) -> EvaluationStep:
     """Read a field."""
 
     def step(frame: Frame) -> Any:
@@ -88,7 +88,7 @@ def _select_from_other(value: Value, name: str) -> Any:
     raise no_such_overload() if not isinstance(value, OpaqueValue) else no_such_key(name)
 
 
-def optional_selection(operand: Step, name: str, inner: Declared | None) -> Step:
+def optional_selection(operand: EvaluationStep, name: str, inner: DeclaredType | None) -> EvaluationStep:
     """Read a field that may be absent."""
 
     def step(frame: Frame) -> Optional:
@@ -106,7 +106,7 @@ def _optional_field(value: Value, name: str) -> Optional:
     return Optional(fields[name]) if isinstance(fields, dict) and name in fields else NONE
 
 
-def presence(operand: Step, name: str) -> Step:
+def presence(operand: EvaluationStep, name: str) -> EvaluationStep:
     """Test whether a field is set, which costs nothing."""
 
     def step(frame: Frame) -> bool:
@@ -118,7 +118,7 @@ def presence(operand: Step, name: str) -> Step:
     return step
 
 
-def logical(left: Step, right: Step, *, deciding: bool) -> Step:
+def logical(left: EvaluationStep, right: EvaluationStep, *, deciding: bool) -> EvaluationStep:
     """Build `&&` or `||`: a deciding value of one side is the result, even if the other side is an error."""
 
     def step(frame: Frame) -> bool:
@@ -144,7 +144,7 @@ def logical(left: Step, right: Step, *, deciding: bool) -> Step:
     return step
 
 
-def conditional(condition: Step, then: Step, otherwise: Step) -> Step:
+def conditional(condition: EvaluationStep, then: EvaluationStep, otherwise: EvaluationStep) -> EvaluationStep:
     """Build `condition ? then : otherwise`."""
 
     def step(frame: Frame) -> Any:
@@ -158,7 +158,7 @@ def conditional(condition: Step, then: Step, otherwise: Step) -> Step:
     return step
 
 
-def membership(item: Step, values: list[Any]) -> Step:
+def membership(item: EvaluationStep, values: list[Any]) -> EvaluationStep:
     """Build `value in [...]` for a constant list."""
     hashed = frozenset(value for value in values if isinstance(value, str))
 
@@ -170,7 +170,7 @@ def membership(item: Step, values: list[Any]) -> Step:
     return step
 
 
-def static_call(overload: Overload, args: list[Step], charge: Charge) -> Step:
+def static_call(overload: Overload, args: list[EvaluationStep], charge: Charge) -> EvaluationStep:
     """Call the only matching overload of a function."""
     call = overload.call
     if len(args) == 1:
@@ -203,7 +203,7 @@ def static_call(overload: Overload, args: list[Step], charge: Charge) -> Step:
     return many
 
 
-def dynamic_call(overloads: list[Overload], args: list[Step], name: str) -> Step:
+def dynamic_call(overloads: list[Overload], args: list[EvaluationStep], name: str) -> EvaluationStep:
     """Choose the overload of a function by the values of its arguments."""
     charges = [charge_for(name, overload.id) for overload in overloads]
 
@@ -219,7 +219,7 @@ def dynamic_call(overloads: list[Overload], args: list[Step], name: str) -> Step
     return step
 
 
-def bind(name: str, init: Step, body: Step) -> Step:
+def bind(name: str, init: EvaluationStep, body: EvaluationStep) -> EvaluationStep:
     """Bind a value to a name while an expression is evaluated."""
 
     def step(frame: Frame) -> Any:
@@ -260,7 +260,9 @@ def _iterate(frame: Frame, value: Value, names: tuple[str, str], overhead: int) 
         variables.update(shadowed)
 
 
-def quantifier(source: Step, names: tuple[str, str], predicate: Step, *, deciding: bool) -> Step:
+def quantifier(
+    source: EvaluationStep, names: tuple[str, str], predicate: EvaluationStep, *, deciding: bool
+) -> EvaluationStep:
     """Build `all` or `exists`: one deciding element is the result, even if others are errors."""
 
     def step(frame: Frame) -> bool:
@@ -285,7 +287,7 @@ def quantifier(source: Step, names: tuple[str, str], predicate: Step, *, decidin
     return step
 
 
-def exactly_one(source: Step, names: tuple[str, str], predicate: Step) -> Step:
+def exactly_one(source: EvaluationStep, names: tuple[str, str], predicate: EvaluationStep) -> EvaluationStep:
     """Build `exists_one`."""
 
     def step(frame: Frame) -> bool:
@@ -302,7 +304,7 @@ def _true(value: Any) -> bool:
     return value
 
 
-def filtered(source: Step, names: tuple[str, str], predicate: Step) -> Step:
+def filtered(source: EvaluationStep, names: tuple[str, str], predicate: EvaluationStep) -> EvaluationStep:
     """Build `filter`."""
 
     def step(frame: Frame) -> list[Any]:
@@ -317,7 +319,7 @@ def filtered(source: Step, names: tuple[str, str], predicate: Step) -> Step:
     return step
 
 
-def mapped(source: Step, names: tuple[str, str], parts: list[Step]) -> Step:
+def mapped(source: EvaluationStep, names: tuple[str, str], parts: list[EvaluationStep]) -> EvaluationStep:
     """Build `map` and `transformList`, with or without a condition."""
     transform = parts[-1]
     condition = parts[0] if len(parts) == 2 else None
@@ -334,7 +336,9 @@ def mapped(source: Step, names: tuple[str, str], parts: list[Step]) -> Step:
     return step
 
 
-def mapped_entries(source: Step, names: tuple[str, str], parts: list[Step], *, whole: bool) -> Step:
+def mapped_entries(
+    source: EvaluationStep, names: tuple[str, str], parts: list[EvaluationStep], *, whole: bool
+) -> EvaluationStep:
     """Build `transformMap` and `transformMapEntry`."""
     transform = parts[-1]
     condition = parts[0] if len(parts) == 2 else None
@@ -356,37 +360,37 @@ def mapped_entries(source: Step, names: tuple[str, str], parts: list[Step], *, w
     return step
 
 
-def compile_steps(checked: Checked, structs: dict[str, Declared]) -> Step:
+def compile_steps(checked: Checked, structs: dict[str, DeclaredType]) -> EvaluationStep:
     """Return the function that evaluates the expression."""
     return _Compiler(checked, structs).visit(checked.expr)
 
 
-class _Compiler(Visitor[Step]):
-    def __init__(self, checked: Checked, structs: dict[str, Declared]) -> None:
+class _Compiler(Visitor[EvaluationStep]):
+    def __init__(self, checked: Checked, structs: dict[str, DeclaredType]) -> None:
         self._checked = checked
         self._structs = structs
 
-    def visit(self, node: Expr) -> Step:
+    def visit(self, node: Expr) -> EvaluationStep:
         """Compile a node and everything below it."""
         if node in self._checked.qualified and not isinstance(node, Call):
             return variable(self._checked.qualified[node])
         return node.accept(self)
 
-    def visit_literal(self, node: Literal) -> Step:
+    def visit_literal(self, node: Literal) -> EvaluationStep:
         value = node.value
         return lambda frame: value
 
-    def visit_ident(self, node: Ident) -> Step:
+    def visit_ident(self, node: Ident) -> EvaluationStep:
         return variable(node.name.removeprefix("."))
 
-    def visit_select(self, node: Select) -> Step:
+    def visit_select(self, node: Select) -> EvaluationStep:
         operand = self.visit(node.operand)
         name, inner = self._field(self._checked.types[node.operand], node.field)
         if node.test:
             return presence(operand, name)
         return selection(operand, name, inner)
 
-    def _field(self, target: Type, field: str) -> tuple[str, Declared | None]:
+    def _field(self, target: Type, field: str) -> tuple[str, DeclaredType | None]:
         """Return the JSON name of a field, and its type if values must be converted."""
         if target.kind == "opaque" and target.params:
             target = target.params[0]
@@ -396,7 +400,7 @@ class _Compiler(Visitor[Step]):
         inner = declared.fields[field]
         return declared.names[field], inner if inner.conversion and inner.conversion != "struct" else None
 
-    def visit_call(self, node: Call) -> Step:
+    def visit_call(self, node: Call) -> EvaluationStep:
         function = node.function
         if function in ("_&&_", "_||_"):
             return logical(self.visit(node.args[0]), self.visit(node.args[1]), deciding=function == "_||_")
@@ -418,7 +422,7 @@ class _Compiler(Visitor[Step]):
             return static_call(overloads[0], args, charge_for(name, overloads[0].id))
         return dynamic_call(overloads, args, name)
 
-    def _equality(self, node: Call, args: list[Step]) -> Step:
+    def _equality(self, node: Call, args: list[EvaluationStep]) -> EvaluationStep:
         left, right = args
         conversions = [self._declared(self._checked.types[arg]) for arg in node.args]
         negative = node.function == "_!=_"
@@ -435,17 +439,17 @@ class _Compiler(Visitor[Step]):
 
         return step
 
-    def _declared(self, kind: Type) -> Declared | None:
+    def _declared(self, kind: Type) -> DeclaredType | None:
         declared = self._structs.get(kind.name) if kind.kind == "struct" else None
         return declared if declared is not None and declared.conversion else None
 
-    def _optional_select(self, node: Call) -> Step:
+    def _optional_select(self, node: Call) -> EvaluationStep:
         literal = node.args[1]
         assert isinstance(literal, Literal)
         name, inner = self._field(self._checked.types[node.args[0]], str(literal.value))
         return optional_selection(self.visit(node.args[0]), name, inner)
 
-    def visit_list(self, node: CreateList) -> Step:
+    def visit_list(self, node: CreateList) -> EvaluationStep:
         if _is_constant(node):
             constant = _constant(node)
             return lambda frame: constant
@@ -465,7 +469,7 @@ class _Compiler(Visitor[Step]):
 
         return step
 
-    def visit_map(self, node: CreateMap) -> Step:
+    def visit_map(self, node: CreateMap) -> EvaluationStep:
         entries = [(self.visit(entry.key), self.visit(entry.value), entry.optional) for entry in node.entries]
 
         def step(frame: Frame) -> dict[Any, Any]:
@@ -484,11 +488,11 @@ class _Compiler(Visitor[Step]):
 
         return step
 
-    def visit_struct(self, node: CreateStruct) -> Step:
+    def visit_struct(self, node: CreateStruct) -> EvaluationStep:
         fields = [(field_name(entry), self.visit(entry.value), entry.optional) for entry in node.entries]
         return creation(self._checked.messages[node], fields)
 
-    def visit_comprehension(self, node: Comprehension) -> Step:
+    def visit_comprehension(self, node: Comprehension) -> EvaluationStep:
         if node.macro == "bind":
             return bind(node.accumulator, self.visit(node.init), self.visit(node.result))
         source = self.visit(node.range)
@@ -505,7 +509,7 @@ class _Compiler(Visitor[Step]):
         return mapped(source, names, parts)
 
 
-def creation(kind: MessageType | WellKnown, fields: list[tuple[str, Step, bool]]) -> Step:
+def creation(kind: MessageType | WellKnown, fields: list[tuple[str, EvaluationStep, bool]]) -> EvaluationStep:
     """Create an object from its fields: name, value, and True if the value may be absent."""
     create = kind.create
 

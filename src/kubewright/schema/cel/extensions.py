@@ -28,7 +28,7 @@ from kubewright.schema.cel.types import (
 )
 from kubewright.schema.cel.values import (
     NONE,
-    Duration,
+    CelDuration,
     Optional,
     Timestamp,
     TypeValue,
@@ -326,7 +326,7 @@ def shown(value: Value, *, nested: bool = False) -> str:
         return f"b{problems.quoted(text)}" if nested else text
     if isinstance(value, Timestamp):
         return f'timestamp("{value}")' if nested else str(value)
-    if isinstance(value, Duration):
+    if isinstance(value, CelDuration):
         return f'duration("{value}")' if nested else str(value)
     if isinstance(value, list):
         return "[" + ", ".join(shown(item, nested=True) for item in value) + "]"
@@ -390,7 +390,7 @@ def list_library() -> Library:
 def _sum(name: str) -> Callable[[list[Any]], Any]:
     if name == "duration":
         return lambda listed: (
-            checked_duration(sum(item.nanoseconds for item in listed)) if listed else Duration(0)
+            checked_duration(sum(item.nanoseconds for item in listed)) if listed else CelDuration(0)
         )
     if name == "double":
         return lambda listed: float(sum(listed))

@@ -529,7 +529,7 @@ def _masked(cidr: Cidr) -> Cidr:
 
 
 @dataclass(frozen=True)
-class Decision(OpaqueValue):
+class AuthorizationDecision(OpaqueValue):
     """The decision of an authorizer."""
 
     type_name: ClassVar[str] = DECISION.name
@@ -539,7 +539,7 @@ class Decision(OpaqueValue):
 
 
 @dataclass(frozen=True)
-class Question:
+class AuthorizationCheck:
     """The attributes of an authorization check that an expression has set."""
 
     verb: str = ""
@@ -554,7 +554,7 @@ class Question:
     service_account: tuple[str, str] | None = None
 
 
-Authorize = Callable[[Question], Decision]
+Authorize = Callable[[AuthorizationCheck], AuthorizationDecision]
 """Decide about the user of the request, or about the service account that the question names."""
 
 
@@ -564,7 +564,7 @@ class Authorizer(OpaqueValue):
 
     type_name: ClassVar[str] = AUTHORIZER.name
     authorize: Authorize
-    question: Question = field(default_factory=Question)
+    question: AuthorizationCheck = field(default_factory=AuthorizationCheck)
 
 
 class PathCheck(Authorizer):
@@ -628,5 +628,5 @@ def _narrowed(kind: type[Authorizer], attribute: str) -> Callable[[Authorizer, s
     return lambda value, text: _with(kind, value, **{attribute: text})
 
 
-def _check(value: Authorizer, verb: str) -> Decision:
+def _check(value: Authorizer, verb: str) -> AuthorizationDecision:
     return value.authorize(replace(value.question, verb=verb))

@@ -11,8 +11,8 @@ from kubewright.schema.cel.errors import EvaluationError
 from kubewright.schema.cel.types import DYN, STRING, Library, Type, list_of, map_of
 from kubewright.schema.cel.values import (
     SECOND,
-    Duration,
-    Message,
+    CelDuration,
+    CelMessage,
     OpaqueValue,
     Optional,
     Timestamp,
@@ -32,7 +32,7 @@ _JSON_MAP = map_of(STRING, DYN)
 _JSON_LIST = list_of(DYN)
 _EXACT = 2**53 - 1
 
-Reader = Callable[[Value], Any]
+FieldReader = Callable[[Value], Any]
 """Convert a value to that of a field, or raise."""
 
 MESSAGE_COST = 40
@@ -45,7 +45,7 @@ class WellKnown:
     name: str
     type: Type
     fields: Mapping[str, Type]
-    readers: Mapping[str, Reader]
+    readers: Mapping[str, FieldReader]
     make: Callable[[dict[str, Any]], Value]
 
     def create(self, given: Mapping[str, Value]) -> Value:
@@ -73,7 +73,7 @@ def json_value(value: Value) -> Value:
             return float(value) if -_EXACT <= value <= _EXACT else str(int(value))
         case bytes():
             return base64.b64encode(value).decode()
-        case Timestamp() | Duration():
+        case Timestamp() | CelDuration():
             return str(value)
         case list():
             return [json_value(item) for item in value]
@@ -104,7 +104,7 @@ def _refused(value: Value, target: str) -> EvaluationError:
             return EvaluationError(f"type conversion error from '{type_name(value)}' to '{target}'")
 
 
-def _exactly(kind: type, target: str) -> Reader:
+def _exactly(kind: type, target: str) -> FieldReader:
     def read(value: Value) -> Any:
         if value.__class__ is not kind:
             raise _refused(value, target)
@@ -116,7 +116,7 @@ def _exactly(kind: type, target: str) -> Reader:
 _text = _exactly(str, "string")
 
 
-def _integer(kind: type[int], target: str, least: int, most: int) -> Reader:
+def _integer(kind: type[int], target: str, least: int, most: int) -> FieldReader:
     exactly = _exactly(kind, target)
 
     def read(value: Value) -> Any:
@@ -136,7 +136,7 @@ def _float32(value: Value) -> float:
         return float("inf") if number > 0 else float("-inf")
 
 
-def _json_of(kind: type, target: str) -> Reader:
+def _json_of(kind: type, target: str) -> FieldReader:
     def read(value: Value) -> Any:
         if not isinstance(value, kind):
             raise _refused(value, target)
@@ -157,16 +157,16 @@ _MAP, _LIST = _json_of(dict, "*structpb.Struct"), _json_of(list, "*structpb.List
 _BOOL, _DOUBLE, _BYTES = _exactly(bool, "bool"), _exactly(float, "float64"), _exactly(bytes, "[]uint8")
 
 
-def _duration(fields: dict[str, int]) -> Duration:
+def _duration(fields: dict[str, int]) -> CelDuration:
     nanoseconds = _nanoseconds(fields)
-    return Duration(min(max(nanoseconds, INT64_MIN), INT64_MAX))
+    return CelDuration(min(max(nanoseconds, INT64_MIN), INT64_MAX))
 
 
 def _nanoseconds(fields: dict[str, int]) -> int:
     return fields.get("seconds", 0) * SECOND + fields.get("nanos", 0)
 
 
-def _wrapper(name: str, kind: Type, reader: Reader, empty: Value) -> WellKnown:
+def _wrapper(name: str, kind: Type, reader: FieldReader, empty: Value) -> WellKnown:
     def make(fields: dict[str, Any]) -> Value:
         return fields.get("value", empty)
 
@@ -225,7 +225,7 @@ _TYPES = [
         },
         lambda fields: next(reversed(fields.values()), None),
     ),
-    WellKnown(EMPTY, types.struct(EMPTY), {}, {}, lambda fields: Message(EMPTY, fields)),
+    WellKnown(EMPTY, types.struct(EMPTY), {}, {}, lambda fields: CelMessage(EMPTY, fields)),
 ]
 
 WELL_KNOWN: dict[str, WellKnown] = {kind.name: kind for kind in _TYPES}
@@ -244,14 +244,14 @@ class MessageType:
         """Return the type of the objects in expressions."""
         return types.struct(self.name)
 
-    def create(self, content: dict[str, Any]) -> Message:
+    def create(self, content: dict[str, Any]) -> CelMessage:
         """Return an object with these fields."""
         texts = frozenset(name for name, field in (self.fields or {}).items() if field == STRING)
         for name in texts & content.keys():
             if not isinstance(content[name], str):
                 shown = type_name(content[name])
                 raise EvaluationError(f"unexpected type {shown} for {self.name}Type '{name}' field")
-        return Message(self.name, content, texts)
+        return CelMessage(self.name, content, texts)
 
 
 OBJECT = MessageType("Object")
@@ -288,13 +288,13 @@ def _escaped_key(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
-def misplaced(message: Message) -> list[str]:
+def misplaced(message: CelMessage) -> list[str]:
     """Return errors for nested objects whose type does not match their field, as `Object.spec` matches `spec`."""
     return list(_misplaced(message, message.type_name))
 
 
 def _misplaced(value: Value, expected: str) -> Iterator[str]:
-    if isinstance(value, Message):
+    if isinstance(value, CelMessage):
         if value.type_name != expected:
             yield (
                 f'unexpected type name "{value.type_name}", expected "{expected}", '
@@ -321,7 +321,7 @@ def to_json(value: Value) -> Any:
         return int(value) if value.is_integer() and abs(value) < 1e21 else value
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    if isinstance(value, Timestamp | Duration):
+    if isinstance(value, Timestamp | CelDuration):
         return str(value)
     if isinstance(value, list):
         return [to_json(item) for item in value]

@@ -12,10 +12,10 @@ from kubewright.schema.cel.ast import (
     CreateList,
     CreateMap,
     CreateStruct,
-    Entry,
     Expr,
     Ident,
     Literal,
+    MapEntry,
     Select,
 )
 from kubewright.schema.cel.errors import CompileError, Issue
@@ -546,7 +546,7 @@ class _Parser:
         while self._take("."):
             name += f".{self._next().text}"
         opening = self._expect("{")
-        entries: list[Entry] = []
+        entries: list[MapEntry] = []
         more = not self._take(",")
         while more and not self._is("}"):
             entries.append(self._struct_field(first=not entries))
@@ -554,7 +554,7 @@ class _Parser:
         self._expect("}")
         return CreateStruct(opening.offset, name, entries)
 
-    def _struct_field(self, *, first: bool) -> Entry:
+    def _struct_field(self, *, first: bool) -> MapEntry:
         optional = self._take("?")
         field = self._next()
         if field.kind == "quoted name":
@@ -564,7 +564,7 @@ class _Parser:
         if not self._is(":"):
             self._fail(self._now.offset, f"Syntax error: missing ':' at '{self._now.text}'")
         colon = self._next()
-        return Entry(colon.offset, Literal(field.offset, field.text), self._expression(), optional)
+        return MapEntry(colon.offset, Literal(field.offset, field.text), self._expression(), optional)
 
     def _list(self, offset: int) -> Expr:
         elements: list[Expr] = []
@@ -578,13 +578,13 @@ class _Parser:
         self._expect("]")
         return CreateList(offset, elements, frozenset(optional))
 
-    def _entries(self) -> list[Entry]:
-        entries: list[Entry] = []
+    def _entries(self) -> list[MapEntry]:
+        entries: list[MapEntry] = []
         while not self._is("}"):
             optional = self._take("?")
             key = self._expression()
             colon = self._expect(":")
-            entries.append(Entry(colon.offset, key, self._expression(), optional))
+            entries.append(MapEntry(colon.offset, key, self._expression(), optional))
             if not self._take(","):
                 break
         self._expect("}")

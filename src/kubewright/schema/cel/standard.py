@@ -29,7 +29,7 @@ from kubewright.schema.cel.types import (
 )
 from kubewright.schema.cel.values import (
     SECOND,
-    Duration,
+    CelDuration,
     MapList,
     SetList,
     Timestamp,
@@ -172,7 +172,7 @@ def _to_timestamp(value: str) -> Timestamp:
         raise _not_convertible("string", "google.protobuf.Timestamp") from None
 
 
-def _to_duration(value: str) -> Duration:
+def _to_duration(value: str) -> CelDuration:
     try:
         return parse_duration(value)
     except ValueError:
@@ -259,7 +259,7 @@ def _checked(operate: Callable[[int, int], int], check: Callable[[int], Any]) ->
 
 
 def _time_arithmetic(library: Library) -> None:
-    def shift(time: Timestamp, span: Duration) -> Timestamp:
+    def shift(time: Timestamp, span: CelDuration) -> Timestamp:
         return checked_timestamp(time.nanoseconds + span.nanoseconds)
 
     library.add("_+_", "add_timestamp_duration", (TIMESTAMP, DURATION), TIMESTAMP, shift)
@@ -410,7 +410,7 @@ def _part(part: Callable[[Any], int]) -> Callable[..., int]:
     return read
 
 
-def _span(unit: int) -> Callable[[Duration], int]:
+def _span(unit: int) -> Callable[[CelDuration], int]:
     return lambda span: int(math.copysign(abs(span.nanoseconds) // unit, span.nanoseconds or 1))
 
 

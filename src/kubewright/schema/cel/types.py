@@ -10,7 +10,7 @@ from typing import Any, Literal
 from kubewright.schema.cel.errors import EvaluationError
 from kubewright.schema.cel.parser import RESERVED
 from kubewright.schema.cel.values import (
-    Duration,
+    CelDuration,
     MapList,
     OpaqueValue,
     Optional,
@@ -24,7 +24,7 @@ from kubewright.schema.cel.values import (
 )
 from kubewright.schema.json_tree import Json, Schema, additional, items, properties
 
-Kind = Literal[
+TypeKind = Literal[
     "dyn", "error", "null", "bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration",
     "list", "map", "struct", "opaque", "type", "param",
 ]  # fmt: skip
@@ -36,7 +36,7 @@ _CLASSES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "bytes": (bytes,),
     "timestamp": (Timestamp,),
-    "duration": (Duration,),
+    "duration": (CelDuration,),
     "list": (list,),
     "map": (dict,),
     "null": (type(None),),
@@ -54,7 +54,7 @@ _META: Schema = {"type": "object", "properties": {"name": _STRING_SCHEMA, "gener
 class Type:
     """A type; `name` is set for structs, opaque types and type parameters."""
 
-    kind: Kind
+    kind: TypeKind
     name: str = ""
     params: tuple["Type", ...] = ()
     nullable: bool = False
@@ -133,16 +133,16 @@ def is_optional(candidate: Type) -> bool:
 
 
 @dataclass(slots=True)
-class Declared:
+class DeclaredType:
     """The type that a schema declares: fields, maximum number of elements, minimum serialized size."""
 
     type: Type
     max_elements: int = 0
     min_size: int = 1
-    fields: dict[str, "Declared"] = field(default_factory=dict[str, "Declared"])
+    fields: dict[str, "DeclaredType"] = field(default_factory=dict[str, "DeclaredType"])
     names: dict[str, str] = field(default_factory=dict[str, str])
-    key: "Declared | None" = None
-    element: "Declared | None" = None
+    key: "DeclaredType | None" = None
+    element: "DeclaredType | None" = None
     conversion: str = ""
     list_type: str = ""
     list_keys: tuple[str, ...] = ()
@@ -329,11 +329,11 @@ def escape(name: str) -> str | None:
     return name
 
 
-def declare(schema: Schema, *, resource: bool = False, name: str = "object") -> Declared | None:
+def declare(schema: Schema, *, resource: bool = False, name: str = "object") -> DeclaredType | None:
     """Return the type of a schema's values, or None if expressions cannot access them."""
     if schema.get("x-kubernetes-int-or-string"):
         longest = _bytes_of_length(schema) if "maxLength" in schema else MAX_REQUEST_SIZE - 2
-        return Declared(DYN, longest, _MIN_NUMBER)
+        return DeclaredType(DYN, longest, _MIN_NUMBER)
     if resource:
         schema = with_type_and_meta(schema)
     kind = schema.get("type")
@@ -344,10 +344,10 @@ def declare(schema: Schema, *, resource: bool = False, name: str = "object") -> 
     if kind == "string":
         return _declare_string(schema)
     if kind == "boolean":
-        return Declared(BOOL, 0, _MIN_BOOL)
+        return DeclaredType(BOOL, 0, _MIN_BOOL)
     if kind == "number":
-        return Declared(DOUBLE, 0, _MIN_NUMBER, conversion="double")
-    return Declared(INT, 0, _MIN_NUMBER) if kind == "integer" else None
+        return DeclaredType(DOUBLE, 0, _MIN_NUMBER, conversion="double")
+    return DeclaredType(INT, 0, _MIN_NUMBER) if kind == "integer" else None
 
 
 def with_type_and_meta(schema: Schema) -> Schema:
@@ -363,7 +363,7 @@ def with_type_and_meta(schema: Schema) -> Schema:
     }
 
 
-def _declare_list(schema: Schema, name: str) -> Declared | None:
+def _declare_list(schema: Schema, name: str) -> DeclaredType | None:
     element_schema = items(schema)
     element = declare_below(element_schema, f"{name}.@idx") if element_schema is not None else None
     if element is None:
@@ -372,13 +372,13 @@ def _declare_list(schema: Schema, name: str) -> Declared | None:
     most = max(most, 0) if most is not None else (MAX_REQUEST_SIZE - 2) // (element.min_size + 1)
     list_type = schema.get("x-kubernetes-list-type", "")
     keys = tuple(schema.get("x-kubernetes-list-map-keys", ()))
-    declared = Declared(list_of(element.type), most, 2, element=element)
+    declared = DeclaredType(list_of(element.type), most, 2, element=element)
     declared.list_type, declared.list_keys = list_type, keys
     declared.conversion = "list" if list_type in ("set", "map") or element.conversion else ""
     return declared
 
 
-def _declare_object(schema: Schema, name: str) -> Declared | None:
+def _declare_object(schema: Schema, name: str) -> DeclaredType | None:
     other = additional(schema)
     if other is not None:
         value = declare_below(other, f"{name}.@elem")
@@ -386,12 +386,12 @@ def _declare_object(schema: Schema, name: str) -> Declared | None:
             return None
         most = schema.get("maxProperties")
         most = max(most, 0) if most is not None else (MAX_REQUEST_SIZE - 2) // (value.min_size + 6)
-        key = Declared(STRING, 0, _MIN_STRING)
+        key = DeclaredType(STRING, 0, _MIN_STRING)
         map_type = map_of(STRING, value.type)
-        return Declared(
+        return DeclaredType(
             map_type, most, 2, key=key, element=value, conversion="map" if value.conversion else ""
         )
-    declared = Declared(struct(name), 0, 2)
+    declared = DeclaredType(struct(name), 0, 2)
     required: list[str] = schema.get("required") or []
     for property_name, sub in properties(schema).items():
         inner = declare_below(sub, f"{name}.{escape(property_name)}")
@@ -408,26 +408,26 @@ def _declare_object(schema: Schema, name: str) -> Declared | None:
     return declared
 
 
-def declare_below(schema: Schema, name: str) -> Declared | None:
+def declare_below(schema: Schema, name: str) -> DeclaredType | None:
     """Declare a nested schema; embedded objects have a type and a name."""
     return declare(schema, resource=bool(schema.get("x-kubernetes-embedded-resource")), name=name)
 
 
-def _declare_string(schema: Schema) -> Declared:
+def _declare_string(schema: Schema) -> DeclaredType:
     text_format = schema.get("format", "")
     if text_format == "byte":
         most = schema.get("maxLength")
-        return Declared(
+        return DeclaredType(
             BYTES,
             MAX_REQUEST_SIZE - 2 if most is None else max(most, 0),
             _MIN_STRING,
             conversion="bytes",
         )
     if text_format == "duration":
-        return Declared(DURATION, 32, 3, conversion="duration")
+        return DeclaredType(DURATION, 32, 3, conversion="duration")
     if text_format in _TIMES:
         conversion, least, most = _TIMES[text_format]
-        return Declared(TIMESTAMP, most, least, conversion=conversion)
+        return DeclaredType(TIMESTAMP, most, least, conversion=conversion)
     if "maxLength" in schema:
         most = _bytes_of_length(schema)
     elif schema.get("enum"):
@@ -435,7 +435,7 @@ def _declare_string(schema: Schema) -> Declared:
         most = max((len(value.encode()) for value in allowed if isinstance(value, str)), default=0)
     else:
         most = MAX_REQUEST_SIZE - 2
-    return Declared(STRING, most, _MIN_STRING)
+    return DeclaredType(STRING, most, _MIN_STRING)
 
 
 def _bytes_of_length(schema: Schema) -> int:
@@ -443,9 +443,9 @@ def _bytes_of_length(schema: Schema) -> int:
     return max(schema["maxLength"], 0) * 4
 
 
-def structs_in(declared: Declared) -> dict[str, Declared]:
+def structs_in(declared: DeclaredType) -> dict[str, DeclaredType]:
     """Return the object types inside a type by their names."""
-    found: dict[str, Declared] = {}
+    found: dict[str, DeclaredType] = {}
     pending = [declared]
     while pending:
         current = pending.pop()
@@ -457,7 +457,7 @@ def structs_in(declared: Declared) -> dict[str, Declared]:
     return found
 
 
-def converted(declared: Declared, value: Value) -> Any:
+def converted(declared: DeclaredType, value: Value) -> Any:
     """Convert a JSON value to one of the language: texts to times, numbers to doubles."""
     conversion = declared.conversion
     if not conversion or value is None:
@@ -477,7 +477,7 @@ def converted(declared: Declared, value: Value) -> Any:
     return _converted_text(conversion, value) if isinstance(value, str) else value
 
 
-def _converted_struct(declared: Declared, value: dict[str, Any]) -> dict[str, Any]:
+def _converted_struct(declared: DeclaredType, value: dict[str, Any]) -> dict[str, Any]:
     result = dict(value)
     for escaped, inner in declared.fields.items():
         name = declared.names[escaped]

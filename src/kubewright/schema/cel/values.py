@@ -36,7 +36,7 @@ class Uint(int):
 
 
 @dataclass(frozen=True, order=True, slots=True)
-class Duration:
+class CelDuration:
     """A span of time in nanoseconds."""
 
     nanoseconds: int
@@ -114,7 +114,7 @@ class MapList(list[Any]):
         return tuple(element.get(name) for name in self.keys) if isinstance(element, dict) else None
 
 
-class Message(dict[str, Any]):
+class CelMessage(dict[str, Any]):
     """An object of a named type that an expression created; missing texts are empty."""
 
     def __init__(self, type_name: str, fields: dict[str, Any], texts: frozenset[str] = frozenset()) -> None:
@@ -129,7 +129,7 @@ class Message(dict[str, Any]):
 
 
 Value = (
-    bool | int | float | str | bytes | list[Any] | dict[Any, Any] | Timestamp | Duration | TypeValue | Optional
+    bool | int | float | str | bytes | list[Any] | dict[Any, Any] | Timestamp | CelDuration | TypeValue | Optional
     | OpaqueValue | None
 )  # fmt: skip
 """Any value of the language."""
@@ -147,7 +147,7 @@ _TYPE_NAMES: dict[type, str] = {
     dict: "map",
     type(None): "null_type",
     Timestamp: "google.protobuf.Timestamp",
-    Duration: "google.protobuf.Duration",
+    CelDuration: "google.protobuf.Duration",
     Optional: "optional_type",
     TypeValue: "type",
 }
@@ -155,7 +155,7 @@ _TYPE_NAMES: dict[type, str] = {
 
 def type_name(value: Value) -> str:
     """Return the name of a value's type."""
-    if isinstance(value, OpaqueValue | Message):
+    if isinstance(value, OpaqueValue | CelMessage):
         return value.type_name
     return _TYPE_NAMES[value.__class__]
 
@@ -215,14 +215,14 @@ def _comparable(value: Value) -> Any:
     if isinstance(value, str):
         # Texts are ordered by their bytes.
         return value.encode("utf-8", "surrogatepass")
-    if not isinstance(value, bool | int | float | bytes | Timestamp | Duration):
+    if not isinstance(value, bool | int | float | bytes | Timestamp | CelDuration):
         raise no_such_overload()
     return value
 
 
 def size(value: Value) -> int:
     """Return the number of elements, characters or bytes of a value."""
-    if isinstance(value, str | bytes | list | dict) and not isinstance(value, Message):
+    if isinstance(value, str | bytes | list | dict) and not isinstance(value, CelMessage):
         return len(value)
     if isinstance(value, OpaqueValue):
         return value.size()
@@ -243,11 +243,11 @@ def checked_uint(number: int) -> Uint:
     return Uint(number)
 
 
-def checked_duration(nanoseconds: int) -> Duration:
+def checked_duration(nanoseconds: int) -> CelDuration:
     """Return a duration; raise EvaluationError if 64 bits of nanoseconds cannot hold it."""
     if not INT64_MIN <= nanoseconds <= INT64_MAX:
         raise EvaluationError("integer overflow")
-    return Duration(nanoseconds)
+    return CelDuration(nanoseconds)
 
 
 def checked_timestamp(nanoseconds: int) -> Timestamp:
@@ -257,11 +257,11 @@ def checked_timestamp(nanoseconds: int) -> Timestamp:
     return Timestamp(nanoseconds)
 
 
-def parse_duration(text: str) -> Duration:
+def parse_duration(text: str) -> CelDuration:
     """Parse a duration in Go's format."""
     sign, rest = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
     if rest == "0":
-        return Duration(0)
+        return CelDuration(0)
     total, at = 0, 0
     while match := _DURATION.match(rest, at):
         whole, _, fraction = match[1].partition(".")
@@ -270,7 +270,7 @@ def parse_duration(text: str) -> Duration:
         at = match.end()
     if not rest or at != len(rest) or total > INT64_MAX:
         raise ValueError(f'time: invalid duration "{text}"')
-    return Duration(sign * total)
+    return CelDuration(sign * total)
 
 
 def parse_timestamp(text: str) -> Timestamp:

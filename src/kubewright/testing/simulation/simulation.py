@@ -128,7 +128,7 @@ class Replica:
         return self.process is not None and not self.process.crashed
 
     def unrest(self) -> str:
-        """Say why it is not at rest: it does not run, or keys are in work, wait for it, or are tried again."""
+        """Return why it is not idle: it does not run, or has keys in flight, queued or in backoff."""
         if not self.running or self.manager is None or not self.manager.synced.is_set():
             return f"{self.name} does not run"
         busy = [

@@ -40,7 +40,7 @@ class Write(msgspec.Struct, frozen=True):
 
     @property
     def verb(self) -> str:
-        """Say what happened to the object."""
+        """Return create, update or delete."""
         return "created" if self.before is None else "deleted" if self.after is None else "changed"
 
     @property

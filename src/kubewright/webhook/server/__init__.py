@@ -1,4 +1,4 @@
-"""Webhooks at work: the HTTPS server, its certificates, and what makes API servers ask it.
+"""Serving webhooks: the HTTPS server, its certificates, and the registration with the API server.
 
 In reading order: `hosting` (all of it, from start to stop), `http` and `answers` (a request and its answer),
 `reach` (can they be reached?), `registration`, `by_url` and `leftovers` (the configurations and CRDs), `sources`, `stores` and `authority` (certificates).

@@ -55,7 +55,7 @@ class Answerer(ABC):
 
     @abstractmethod
     def refusal(self, message: str) -> bytes:
-        """Return the review that says why a body is no review."""
+        """Return the review that reports why a body is not a review."""
 
 
 class AdmissionAnswerer(Answerer):
@@ -165,8 +165,8 @@ class TokenAnswerer(Answerer):
             self._panics.inc()
             cause = error.__cause__
             # The text of the exception may hold the token, which belongs in no log.
-            place = traceback.extract_tb(cause.__traceback__)[-1] if cause is not None else None
-            fields = {"fields": {"webhook": self._authentication.path, "at": str(place)}}
+            address = traceback.extract_tb(cause.__traceback__)[-1] if cause is not None else None
+            fields = {"fields": {"webhook": self._authentication.path, "at": str(address)}}
             _log.error("A token could not be reviewed: %s", type(cause).__name__, extra=fields)
             return Response(200, error.answer)
 

@@ -100,7 +100,7 @@ def _succeeded(bundle: Bundle, times: Lifetimes, now: datetime) -> Bundle:
 
 
 def _usable(bundle: Bundle, now: datetime) -> bool:
-    """Say whether API servers that trust the bundle accept the certificate now."""
+    """Return True if API servers that trust the bundle accept the certificate now."""
     try:
         serving = _read(bundle.certificate)
         load_pem_private_key(bundle.key, None)

@@ -24,7 +24,7 @@ from kubewright.webhook.configurations import (
     REPLACED,
     ByService,
     ByUrl,
-    Place,
+    WebhookAddress,
     client_config,
     configurations,
     conversion,
@@ -63,10 +63,10 @@ class UrlRegistration(Registration):
         self._yielded = False
 
     def lead(self) -> None:
-        """Take over at the next `put_right`, even from a process that answers."""
+        """Take over at the next `register`, even from a process that answers."""
         self.leading, self._registered = True, False
 
-    async def put_right(self, ca_bundle: bytes) -> None:
+    async def register(self, ca_bundle: bytes) -> None:
         """Register, unless another process answers: for a standby, or one that registered later than we did.
 
         The run that began last is called. If each took back what another took from it, they would never end.
@@ -91,10 +91,10 @@ class UrlRegistration(Registration):
                 )
             if other:
                 return
-        await super().put_right(ca_bundle)
+        await super().register(ca_bundle)
         self._registered, self._yielded = True, False
 
-    def place(self, ca_bundle: bytes) -> Place:
+    def address(self, ca_bundle: bytes) -> WebhookAddress:
         """Point to this process."""
         return ByUrl(self._base, ca_bundle)
 
@@ -102,7 +102,7 @@ class UrlRegistration(Registration):
         """Keep what was deployed."""
         return msgspec.json.encode(before).decode()
 
-    async def configure(self, document: JsonObject, place: Place) -> None:
+    async def configure(self, document: JsonObject, address: WebhookAddress) -> None:
         """Bring the whole configuration."""
         kind, name = CONFIGURATIONS[document["kind"]], document["metadata"]["name"]
         live = await _live(self.client, kind, name)
@@ -110,7 +110,7 @@ class UrlRegistration(Registration):
             await self.client.apply(document, field_manager=self.manager, kind=kind)
             return
         entries: list[JsonObject] = live.get("webhooks") or []
-        deployed = any(place.other in found for found in places_of(live))
+        deployed = any(address.other in found for found in addresses_of(live))
         if entries and not deployed and not self._ours(live):
             _log.info("Taking over %s, which another run has registered", name)
         patch: JsonObject = {"webhooks": document["webhooks"]}
@@ -119,7 +119,7 @@ class UrlRegistration(Registration):
         if deployed or not covers(entries, document["webhooks"]):
             await self.client.patch(kind, patch, name=name, field_manager=self.manager)
 
-    async def take_away(self) -> None:
+    async def unregister(self) -> None:
         """Restore what was deployed; without that, remove the configurations and keep conversions registered.
 
         A webhook that is gone must not keep objects from being written. Without a conversion webhook, though, the
@@ -129,7 +129,7 @@ class UrlRegistration(Registration):
         registered = [
             *(
                 (CONFIGURATIONS[document["kind"]], document["metadata"]["name"])
-                for document in configurations(self.endpoints, self.names, self.place(b""))
+                for document in configurations(self.endpoints, self.names, self.address(b""))
             ),
             *((CUSTOM_RESOURCE_DEFINITION, name) for name in self.endpoints.converted),
         ]
@@ -154,20 +154,20 @@ class UrlRegistration(Registration):
             return
 
     def _ours(self, live: JsonObject) -> bool:
-        return any(self._is_here(place) for place in places_of(live))
+        return any(self._is_here(address) for address in addresses_of(live))
 
-    def _is_here(self, place: JsonObject) -> bool:
-        return str(place.get("url", "")).startswith(f"{self._base}/")
+    def _is_here(self, address: JsonObject) -> bool:
+        return str(address.get("url", "")).startswith(f"{self._base}/")
 
     async def _asked_elsewhere(self) -> str:
         """Return where the API server calls instead of here, if a process answers there."""
         found: list[JsonObject] = []
-        for document in configurations(self.endpoints, self.names, self.place(b"")):
+        for document in configurations(self.endpoints, self.names, self.address(b"")):
             live = await _live(self.client, CONFIGURATIONS[document["kind"]], document["metadata"]["name"])
-            found += places_of(live) if live is not None else []
+            found += addresses_of(live) if live is not None else []
         for name in self.endpoints.converted:
-            found += places_of(await self.definition(name))
-        others = [place for place in found if not self._is_here(place)]
+            found += addresses_of(await self.definition(name))
+        others = [address for address in found if not self._is_here(address)]
         if self._registered and (services := [config["service"] for config in others if "service" in config]):
             return f"Service {services[0]['namespace']}/{services[0]['name']}"
         urls = sorted({config["url"] for config in others if "url" in config})
@@ -241,7 +241,7 @@ async def _live(client: Client, kind: Kind, name: str) -> JsonObject | None:
         return None
 
 
-def places_of(live: JsonObject) -> list[JsonObject]:
+def addresses_of(live: JsonObject) -> list[JsonObject]:
     """Return the client configurations of a webhook configuration or a CRD."""
     if "spec" not in live:
         entries: list[JsonObject] = live.get("webhooks") or []

@@ -27,7 +27,7 @@ from kubewright.webhook.server.by_url import UrlRegistration
 from kubewright.webhook.server.http import WebhookServer
 from kubewright.webhook.server.reach import confirm_reach
 from kubewright.webhook.server.registration import GivenRegistration, Registration, ServiceRegistration
-from kubewright.webhook.server.sources import DirectorySource, OwnSource, Source
+from kubewright.webhook.server.sources import CertificateSource, DirectorySource, OwnSource
 from kubewright.webhook.server.stores import FileStore, MemoryStore, SecretStore
 
 SERVICE_DRAIN = 5.0
@@ -77,14 +77,14 @@ class WebhookHost:
         self._registration: Registration | None = None
         self._ca_bundle = b""
         self._registered = False
-        self._trouble = ""
+        self._problem = ""
         self.port: int = options.address.port
 
     def problem(self) -> str | None:
-        """Return why the webhooks cannot be relied on."""
+        """Return why the webhooks are not ready, or None."""
         if self._registered:
             return self._source.problem()
-        return f"the webhooks are not registered yet{f': {self._trouble}' if self._trouble else ''}"
+        return f"the webhooks are not registered yet{f': {self._problem}' if self._problem else ''}"
 
     async def confirm_reach(self) -> None:
         """Raise Unreachable if the API server cannot reach this process."""
@@ -140,23 +140,23 @@ class WebhookHost:
         if self._registration is None:
             return
         # Once registered it goes on answering: that a later write fails is no reason to leave the Service.
-        await self._registration.put_right(ca_bundle)
+        await self._registration.register(ca_bundle)
         self._registered = True
 
     async def _retried(self, attempt: Callable[[], Awaitable[R]]) -> R:
-        """Attempt until it succeeds; raise what another attempt cannot help against."""
+        """Retry until it succeeds; raise errors that a retry cannot fix."""
         for number in count():
             try:
                 done = await attempt()
             except (ApiError, ConnectionFailed) as error:
                 if not _passes(error):
                     raise
-                if str(error) != self._trouble:
-                    self._trouble = str(error)
+                if str(error) != self._problem:
+                    self._problem = str(error)
                     _log.warning("Registering webhooks failed, trying again: %s", error)
                 await asyncio.sleep(RETRIES.delay(number))
             else:
-                self._trouble = ""
+                self._problem = ""
                 return done
         raise AssertionError("unreachable")
 
@@ -168,11 +168,11 @@ class WebhookHost:
     async def _take_away(self, registration: Registration) -> None:
         try:
             async with asyncio.timeout(TAKEN_AWAY_WITHIN):
-                await registration.take_away()
+                await registration.unregister()
         except TimeoutError:
             _log.error("The webhooks could not be taken away within %.0f s", TAKEN_AWAY_WITHIN)
 
-    def _make_source(self) -> Source:
+    def _make_source(self) -> CertificateSource:
         options, chosen = self._options, self._options.webhooks
         if chosen.cert_dir is not None:
             return DirectorySource(self._context, self._metrics, chosen.cert_dir)
@@ -214,7 +214,7 @@ class WebhookHost:
 
 
 def _passes(error: KubewrightError) -> bool:
-    """Return True if another attempt may succeed: another write came first, or the server is in trouble."""
+    """Return True if another attempt may succeed: after a conflict or a temporary failure of the server."""
     if isinstance(error, ApiError):
         return error.status.code in (409, 429) or error.status.code >= 500
     return isinstance(error, ConnectionFailed)

@@ -3,7 +3,7 @@
 from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Conflict, JsonObject, Kind, NotFound
 from kubewright.client import Client
 from kubewright.webhook import Endpoints, WebhookNames
-from kubewright.webhook.server.by_url import give_back, places_of
+from kubewright.webhook.server.by_url import addresses_of, give_back
 from kubewright.webhook.server.registration import CONFIGURATIONS
 
 
@@ -22,8 +22,8 @@ async def find_leftovers(
             live = await client.get(kind, name)
         except NotFound:
             continue
-        places = places_of(live)
-        if places and all("url" in place for place in places):
+        places = addresses_of(live)
+        if places and all("url" in address for address in places):
             found.append((kind, live))
     return found
 
@@ -31,7 +31,7 @@ async def find_leftovers(
 async def clear_leftovers(
     client: Client, endpoints: Endpoints, names: WebhookNames, *, conversions: bool = True
 ) -> list[str]:
-    """Take away what runs by URL have registered, and say what; what was deployed stays, or comes back.
+    """Remove the registrations of runs by URL and return their names; deployed ones are kept or restored.
 
     Conversions are pointed to the Service: without a conversion webhook the API server would drop fields.
     """

@@ -10,7 +10,7 @@ from kubewright.webhook.configurations import (
     GROUP,
     REPLACED,
     ByService,
-    Place,
+    WebhookAddress,
     client_config,
     configurations,
     conversion,
@@ -30,7 +30,7 @@ class NotRegistered(KubewrightError):
 
 
 class Registration(ABC):
-    """What makes the API server ask: the configurations, and the conversion of the CRDs."""
+    """The registration of webhooks: the configurations, and the conversion of the CRDs."""
 
     def __init__(self, client: Client, endpoints: Endpoints, names: WebhookNames) -> None:
         self.client = client
@@ -38,36 +38,36 @@ class Registration(ABC):
         self.names = names
         self.manager: str = names.manager
 
-    async def put_right(self, ca_bundle: bytes) -> None:
+    async def register(self, ca_bundle: bytes) -> None:
         """Make everything in the cluster point here and trust these authorities; writes only what differs."""
-        place = self.place(ca_bundle)
-        for document in configurations(self.endpoints, self.names, place):
-            await self.configure(document, place)
+        address = self.address(ca_bundle)
+        for document in configurations(self.endpoints, self.names, address):
+            await self.configure(document, address)
         for name in self.endpoints.converted:
-            await self.convert(name, place)
+            await self.convert(name, address)
 
     @abstractmethod
-    async def take_away(self) -> None:
+    async def unregister(self) -> None:
         """Undo what only this process could serve."""
 
     @abstractmethod
-    def place(self, ca_bundle: bytes) -> Place:
-        """Say where the API server finds us."""
+    def address(self, ca_bundle: bytes) -> WebhookAddress:
+        """Return how the API server reaches this process."""
 
     @abstractmethod
-    async def configure(self, document: JsonObject, place: Place) -> None:
+    async def configure(self, document: JsonObject, address: WebhookAddress) -> None:
         """Put one configuration right."""
 
     def replaced(self, before: Any) -> str | None:
-        """Say what to keep of what was there before; nothing where that was a passing run's."""
+        """Return the replaced configuration to restore later, or None if it was that of another run by URL."""
         return None
 
-    async def convert(self, name: str, place: Place) -> None:
+    async def convert(self, name: str, address: WebhookAddress) -> None:
         """Put the conversion of one CRD right."""
         before: JsonObject = (await self.definition(name))["spec"].get("conversion") or {}
-        desired = conversion(place)
-        if place.other in client_config(before):
-            patch = switched(desired, place.other, self.replaced(before))
+        desired = conversion(address)
+        if address.other in client_config(before):
+            patch = switched(desired, address.other, self.replaced(before))
             await self.client.patch(CUSTOM_RESOURCE_DEFINITION, patch, name=name, field_manager=self.manager)
         elif not covers(before, desired):
             document = _document(CUSTOM_RESOURCE_DEFINITION, name) | {"spec": {"conversion": desired}}
@@ -96,11 +96,11 @@ class ServiceRegistration(Registration):
         super().__init__(client, endpoints, names)
         self._service = service
 
-    def place(self, ca_bundle: bytes) -> Place:
+    def address(self, ca_bundle: bytes) -> WebhookAddress:
         """Point to the Service."""
         return ByService(self._service.namespace, self._service.name, ca_bundle, self._service.port)
 
-    async def configure(self, document: JsonObject, place: Place) -> None:
+    async def configure(self, document: JsonObject, address: WebhookAddress) -> None:
         """Set address and authorities; everything else is as it was deployed."""
         kind, name = CONFIGURATIONS[document["kind"]], document["metadata"]["name"]
         way = "apply what `kubewright manifests --only webhooks` prints"
@@ -113,7 +113,7 @@ class ServiceRegistration(Registration):
         for missing in desired.keys() - entries.keys():
             raise NotRegistered(f"{kind.kind} {name} has no webhook {missing}: {way}")
         found = {entry: entries[entry]["clientConfig"] for entry in desired}
-        if any(place.other in config for config in found.values()):
+        if any(address.other in config for config in found.values()):
             whole = [
                 entry | {"clientConfig": desired.get(each, entry["clientConfig"])}
                 for each, entry in entries.items()
@@ -125,24 +125,24 @@ class ServiceRegistration(Registration):
             document = _document(kind, name) | {"webhooks": partial}
             await self.client.apply(document, field_manager=self.manager, kind=kind)
 
-    async def take_away(self) -> None:
+    async def unregister(self) -> None:
         """Leave everything in place: other replicas serve, or this one will again."""
 
 
 class GivenRegistration(Registration):
     """Leave registration to another program, such as OLM: read nothing and change nothing."""
 
-    async def put_right(self, ca_bundle: bytes) -> None:
+    async def register(self, ca_bundle: bytes) -> None:
         """Do nothing: another program registers them."""
 
-    async def take_away(self) -> None:
+    async def unregister(self) -> None:
         """Do nothing: another program registers them."""
 
-    def place(self, ca_bundle: bytes) -> Place:
-        """Say nothing: the place is not ours to know."""
+    def address(self, ca_bundle: bytes) -> WebhookAddress:
+        """Raise: another program registers the webhooks, so the address is unknown."""
         raise NotRegistered(f"the webhooks of {self.names.operator} are registered by another program")
 
-    async def configure(self, document: JsonObject, place: Place) -> None:
+    async def configure(self, document: JsonObject, address: WebhookAddress) -> None:
         """Do nothing: another program registers them."""
 
 

@@ -11,7 +11,7 @@ from kubewright.certificates import FollowingContext
 from kubewright.metrics import Registry
 from kubewright.webhook import Lifetimes
 from kubewright.webhook.server.authority import Bundle, advance, expiry, next_step, utc_now
-from kubewright.webhook.server.stores import CertificateError, Store
+from kubewright.webhook.server.stores import CertificateError, CertificateStore
 
 DIRECTORY_POLL = 10.0
 RETRY = 5.0
@@ -19,18 +19,18 @@ ATTEMPTS = 10
 LONGEST_SLEEP = 86400.0
 
 Announce = Callable[[bytes], Awaitable[None]]
-"""Makes the cluster trust a bundle of authorities; empty where others see to it."""
+"""Set the CA bundle in the cluster; the bundle is empty if another program manages it."""
 
 _log = logging.getLogger("kubewright.webhook")
 
 
-class Source(ABC):
-    """A certificate that is put in place before anything is served, and followed afterwards."""
+class CertificateSource(ABC):
+    """A source of the serving certificate: loaded before anything is served, then kept up to date."""
 
     def __init__(self, context: FollowingContext, metrics: Registry) -> None:
         self.context = context
-        self.trouble: str = ""
-        """Why the certificate is not what it should be; empty when all is well."""
+        self.last_error: str = ""
+        """Why the last attempt to load the certificate failed; empty if it succeeded."""
         self._certificate = b""
         self._reads = metrics.counter("certwatcher_read_certificate_total", "Certificates read").labels()
         self._errors = metrics.counter(
@@ -46,11 +46,11 @@ class Source(ABC):
         """Keep the certificate up to date until cancelled."""
 
     def problem(self) -> str | None:
-        """Return why the certificate cannot be relied on."""
+        """Return why the certificate is missing or expired, or None."""
         if not self.context.loaded:
             return "there is no certificate yet"
         if expiry(self._certificate) <= utc_now():
-            return f"the serving certificate has expired{f': {self.trouble}' if self.trouble else ''}"
+            return f"the serving certificate has expired{f': {self.last_error}' if self.last_error else ''}"
         return None
 
     async def _load(self, certificate: bytes, key: bytes) -> None:
@@ -65,7 +65,7 @@ class Source(ABC):
         self._certificate = certificate
 
 
-class DirectorySource(Source):
+class DirectorySource(CertificateSource):
     """Follows `tls.crt` and `tls.key` of a directory, as cert-manager lays them; `ca.crt` if it is there."""
 
     def __init__(self, context: FollowingContext, metrics: Registry, directory: Path) -> None:
@@ -93,9 +93,9 @@ class DirectorySource(Source):
                 if authorities != announced:
                     await announce(authorities)
                     announced = authorities
-                self.trouble: str = ""
+                self.last_error: str = ""
             except KubewrightError as error:
-                self.trouble = str(error)
+                self.last_error = str(error)
                 _log.error("The serving certificate cannot be followed, the old one stays: %s", error)
 
     def _read(self) -> tuple[bytes, bytes, bytes]:
@@ -104,14 +104,14 @@ class DirectorySource(Source):
         return certificate, key, authority.read_bytes() if authority.is_file() else b""
 
 
-class OwnSource(Source):
+class OwnSource(CertificateSource):
     """Signs its own certificates, and renews them and their authority step by step."""
 
     def __init__(
         self,
         context: FollowingContext,
         metrics: Registry,
-        store: Store,
+        store: CertificateStore,
         hosts: Sequence[str],
         times: Lifetimes,
     ) -> None:
@@ -136,10 +136,10 @@ class OwnSource(Source):
                     await announce(kept.ca_bundle)
                 taken = await self._step()
                 await announce(taken.ca_bundle)
-                self.trouble: str = ""
+                self.last_error: str = ""
                 pause = self._pause(taken)
             except KubewrightError as error:
-                self.trouble = str(error)
+                self.last_error = str(error)
                 pause = min(RETRY, self._times.poll.total_seconds())
                 _log.error("The serving certificate cannot be renewed, trying again: %s", error)
 

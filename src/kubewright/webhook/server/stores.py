@@ -22,7 +22,7 @@ class CertificateError(KubewrightError):
     """Certificates that cannot be read or kept."""
 
 
-class Store(Protocol):
+class CertificateStore(Protocol):
     """Keeps one bundle; several replicas may write, one of them wins."""
 
     shared: bool
@@ -33,7 +33,7 @@ class Store(Protocol):
         ...
 
     async def save(self, bundle: Bundle) -> bool:
-        """Keep a bundle in the place of the one last loaded; return False if another replica was quicker."""
+        """Keep a bundle in place of the one last loaded; return False if another replica was quicker."""
         ...
 
 
