@@ -37,7 +37,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
             "workqueue",
         ),
     ),
-    "public names": ("admission", "errors", "packaging", "predicates", "program"),
+    "public names": ("admission", "conditions", "errors", "hashing", "packaging", "predicates", "program"),
     "base": (
         *("api", "backoff", "certificates", "documents", "guards", "http", "metrics", "schema", "tracebacks"),
     ),
