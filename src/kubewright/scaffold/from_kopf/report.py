@@ -17,7 +17,7 @@ _STEPS = """
 1. The CRDs are in `crds/`, unchanged: the classes in `{package}/kinds` are generated from them and marked `external=True`, so kubewright does not install
    them. After a change of a CRD: `kubewright create types -f crds --output-dir {package}/kinds`.
 2. Stop the kopf operator. Two operators that write the same objects work against each other.
-3. Remove kopf's finalizer `{finalizer}` and its annotations `kopf.zalando.org/*` from the existing objects. Objects that keep the finalizer
+3. Remove kopf's finalizer and its annotations from the existing objects: `{finalizer}` and `kopf.zalando.org/*`, unless `settings.persistence` names others. Objects that keep the finalizer
    cannot be deleted.
 4. Run `kubewright plan {package} -f OBJECT.yaml` with an unchanged object: it shows what this operator would change.
 
