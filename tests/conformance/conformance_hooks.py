@@ -1,6 +1,7 @@
 """A webhook server for scenarios: each path answers in its own way, well or badly."""
 
 import base64
+import contextlib
 import json
 import ssl
 import threading
@@ -22,6 +23,8 @@ from kubewright.certificates import Authority
 Review = dict[str, Any]
 Reply = tuple[int, str, bytes]
 SLOW_SECONDS = 3.0
+RACERS = 6
+"""Requests that `meet` lets pass together."""
 
 _ended = threading.Event()
 """Cancel slow responses."""
@@ -67,6 +70,16 @@ def _slow(request: Review) -> Reply:
     return _review(request, allowed=True)
 
 
+_together = threading.Barrier(RACERS)
+
+
+def _meet(request: Review) -> Reply:
+    """Allow once as many requests have arrived."""
+    with contextlib.suppress(threading.BrokenBarrierError):
+        _together.wait(SLOW_SECONDS * 10)
+    return _review(request, allowed=True)
+
+
 def _wrong_version(request: Review) -> Reply:
     status, kind, body = _review(request, allowed=True)
     return status, kind, body.replace(b"admission.k8s.io/v1", b"admission.k8s.io/v1beta1")
@@ -99,6 +112,7 @@ ANSWERS: dict[str, Callable[[Review], Reply]] = {
     "warn": _says(allowed=True, warnings=["careful", "line\nbreak"], auditAnnotations={"k": "v"}),
     "echo": _echo,
     "slow": _slow,
+    "meet": _meet,
     "uid": lambda request: _review({"uid": "other"}, allowed=True),
     "version": _wrong_version,
     "absent": _raw(200, "application/json", '{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}'),

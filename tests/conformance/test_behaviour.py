@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 from conformance_exchange import Step, Target
+from conformance_hooks import RACERS, hook_server
 
 MERGE = {"Content-Type": "application/merge-patch+json"}
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-WRITERS = 6
+WRITERS = RACERS
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +46,43 @@ def test_patches_that_race_are_tried_again(target: Target, place: str) -> None:
     patch = lambda number: send(target, "PATCH", f"{place}/patched", {"data": {f"k{number}": "v"}}, MERGE)  # noqa: E731
     assert together(lambda number: patch(number).status) == [200] * WRITERS
     assert len(send(target, "GET", f"{place}/patched").body["data"]) == WRITERS
+
+
+def test_applies_that_race_to_create_an_object_all_take_effect(target: Target, place: str) -> None:
+    hooks = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+    rule = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+
+    def apply(number: int) -> int:
+        body = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "raced", "labels": {"race": "apply"}},
+            "data": {f"k{number}": "v"},
+        }
+        path = f"{place}/raced?fieldManager=m{number}"
+        return send(target, "PATCH", path, body, {"Content-Type": "application/apply-patch+yaml"}).status
+
+    with hook_server() as values:
+        found = [
+            {
+                "name": f"{path}.ex.io",
+                "clientConfig": {"url": f"https://{values['hook']}/{path}", "caBundle": values["ca"]},
+                "rules": [rule],
+                "objectSelector": {"matchLabels": {"race": label}},
+                "timeoutSeconds": 30,
+                "sideEffects": "None",
+                "admissionReviewVersions": ["v1"],
+            }
+            for path, label in (("meet", "apply"), ("deny", "probe"))
+        ]
+        send(target, "POST", hooks, {"metadata": {"name": "behaviour-races"}, "webhooks": found})
+        probe = {"metadata": {"name": "probe", "labels": {"race": "probe"}}}
+        wait_until(lambda: send(target, "POST", f"{place}?dryRun=All", probe).status == 400)
+        try:
+            assert together(apply) == [200] * (WRITERS - 1) + [201]
+        finally:
+            send(target, "DELETE", f"{hooks}/behaviour-races")
+    assert len(send(target, "GET", f"{place}/raced").body["data"]) == WRITERS
 
 
 def test_of_puts_that_race_one_wins(target: Target, place: str) -> None:

@@ -48,6 +48,7 @@ from kubewright.controller.running.drift import Creations, DriftControl
 from kubewright.controller.running.reading import CacheReader
 from kubewright.controller.running.telemetry import Instruments, controller_log
 from kubewright.controller.steps import steps_field
+from kubewright.guards import calling_line
 from kubewright.controller.writes import (
     Subject,
     check_controlled,
@@ -130,10 +131,11 @@ class Writer:
         group, _, version = api_version.rpartition("/")
         declared = self._kinds.get((group, name))
         if not declared or not version:
+            line = calling_line()
             raise UndeclaredAccess(
                 f"controller {self._controller.name!r} does not declare "
-                f"{f'{api_version} {name}'.strip() or 'this object'}: "
-                "add its Kind to owns=, watches= or needs="
+                f"{f'{api_version} {name}'.strip() or 'this object'}{f' (called at {line})' if line else ''}: add its "
+                "kw.Kind to owns= if each object has its own, or to needs= if it is shared"
             )
         same = next((kind for kind in declared if kind.version == version), None)
         # The version selects the representation; it does not make another kind.

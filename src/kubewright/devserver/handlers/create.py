@@ -11,7 +11,6 @@ from kubewright.devserver.objects.metadata import (
 )
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.options import parse_revision
-from kubewright.devserver.storage import WriteConflict
 
 
 def begin_create(write: ObjectWrite, obj: JsonObject) -> None:
@@ -73,20 +72,24 @@ def validate_create(write: ObjectWrite, obj: JsonObject) -> None:
 
 
 async def store_created(write: ObjectWrite, obj: JsonObject) -> bytes:
-    """Store a new object, unless this is a dry run; return its bytes, or raise AlreadyExists."""
-    resource = write.resource
+    """Store a new object, unless this is a dry run; return its bytes.
+
+    Raise AlreadyExists if there is one, WriteConflict if another writer was faster.
+    """
     if not write.options.dry_run and _revision(obj):
         raise StatusError.unknown("resourceVersion should not be set on objects to be created")
-    existing = write.record()
-    if existing is not None:
-        deleting = bool(decode(existing.data)["metadata"].get("deletionTimestamp"))
-        raise StatusError.already_exists(resource.group, resource.plural, write.name, deleting=deleting)
+    if write.record() is not None:
+        raise already_exists(write)
     if write.options.dry_run:
         return await write.dry_run_result(obj)
-    try:
-        return await write.commit(obj, None)
-    except WriteConflict:
-        raise StatusError.already_exists(resource.group, resource.plural, write.name) from None
+    return await write.commit(obj, None)
+
+
+def already_exists(write: ObjectWrite) -> StatusError:
+    """Return the error for an object that exists, also if it is being deleted."""
+    resource, existing = write.resource, write.record()
+    deleting = existing is not None and bool(decode(existing.data)["metadata"].get("deletionTimestamp"))
+    return StatusError.already_exists(resource.group, resource.plural, write.name, deleting=deleting)
 
 
 def _revision(obj: JsonObject) -> int:

@@ -29,6 +29,7 @@ from typing import Any
 from kubewright.devserver.auth import RequestAuthenticator, RoleAuthorizer, impersonated
 from kubewright.devserver.faults import Faults
 from kubewright.devserver.handlers.create import (
+    already_exists,
     begin_create,
     prepare_create,
     store_created,
@@ -165,7 +166,15 @@ async def _insert(write: ObjectWrite, obj: JsonObject, *, by_update: bool = Fals
     if by_update:
         write.check_may_create()
     await write.run_validating_admission("CREATE", obj, None)
-    return await store_created(write, obj)
+    if by_update and write.record() is not None:
+        # Another writer created it meanwhile: the change is made again, to that object.
+        raise WriteConflict
+    try:
+        return await store_created(write, obj)
+    except WriteConflict:
+        if by_update:
+            raise
+        raise already_exists(write) from None
 
 
 async def run_update(
