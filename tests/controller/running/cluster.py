@@ -175,7 +175,7 @@ async def settled(manager: Manager) -> None:
 
 
 def writes(manager: Manager) -> int:
-    """Return how many requests that change something the manager has sent, events aside."""
+    """Return how many requests that change something the manager has sent; repeated Events count, new ones do not."""
     total = 0.0
     for family in manager.metrics.families():
         if family.name == "rest_client_requests_total":

@@ -14,7 +14,7 @@ from kubewright.backoff import Backoff
 from kubewright.controller import Context, Controller, Options, Result, TerminalError, needs
 
 from .cluster import Cluster, settled
-from .kinds import Box, Paper
+from .kinds import Box, BoxStatus, Paper
 
 QUICK = Options(backoff=Backoff(base=0.001, maximum=0.01))
 
@@ -306,3 +306,60 @@ async def test_each_reconcile_is_one_line_at_debug_level(
     assert first["writes"] == ["patch papers.running.example.com/p"]
     assert first["duration"].endswith(("ms", "s"))
     assert {(other["outcome"], *other["writes"]) for other in others} == {("success",)}
+
+
+async def test_a_status_that_is_written_before_a_failure_does_not_cancel_the_backoff(
+    cluster: Cluster,
+) -> None:
+    await cluster.install(Box)
+    runs: list[str] = []
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        runs.append(box.metadata.labels.get("by", ""))
+        # Another text each time: each write changes the object.
+        await ctx.patch_status(box, BoxStatus(note=f"attempt {len(runs)} failed"))
+        raise kw.RetryLater("away", after=3600)
+
+    async with cluster.running(Controller(Box, reconcile)) as manager:
+        box = await cluster.create(Box(Meta("a")))
+
+        async def stored() -> bool:
+            return (
+                await cluster.client.get(Box, "a", cluster.namespace)
+            ).status.note == f"attempt {len(runs)} failed"
+
+        await cluster.eventually(stored)
+        await settled(manager)
+        assert runs == [""]
+        await cluster.client.patch(box, {"metadata": {"labels": {"by": "user"}}})
+
+        async def seen() -> bool:
+            return runs[-1] == "user"
+
+        await cluster.eventually(seen)
+        await cluster.eventually(stored)
+        await settled(manager)
+        assert runs == ["", "user"]
+
+
+async def test_a_change_that_comes_along_with_the_own_status_is_reconciled_after_a_failure(
+    cluster: Cluster,
+) -> None:
+    await cluster.install(Box)
+    seen: list[str] = []
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        seen.append(box.metadata.labels.get("by", ""))
+        if len(seen) == 1:
+            # The answer to the write of the status is the first that this replica sees of the label.
+            await cluster.client.patch(box, {"metadata": {"labels": {"by": "user"}}})
+            await ctx.patch_status(box, BoxStatus(note="failed"))
+            raise kw.RetryLater("away", after=3600)
+
+    async with cluster.running(Controller(Box, reconcile)):
+        await cluster.create(Box(Meta("a")))
+
+        async def reconciled() -> bool:
+            return seen[-1:] == ["user"]
+
+        await cluster.eventually(reconciled)

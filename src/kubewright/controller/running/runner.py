@@ -37,6 +37,7 @@ from kubewright.controller.predicates import Cause
 from kubewright.controller.running.context import Services, WorkerThreads
 from kubewright.controller.running.dependencies import RuntimeDependencies
 from kubewright.controller.running.failures import FailureLog, expected_delay, shown_delay
+from kubewright.controller.running.own_writes import OwnChanges
 from kubewright.controller.running.reading import AnyInformerSet, CacheReader, InformerSet
 from kubewright.controller.running.reconciliation import (
     MalformedObject,
@@ -94,6 +95,7 @@ class Runner(Generic[T]):
         self._awaited_deletions: dict[str, set[ObjectKey]] = {}
         """Keys to reconcile once the object of this uid is gone, whatever filters and maps say."""
         self._failures = FailureLog()
+        self._own_changes = OwnChanges()
         self._threads = WorkerThreads(controller.name, controller.options.threads)
         cache, namespaces = dependencies.cache, dependencies.namespaces
         self._own: AnyInformerSet = InformerSet(cache, controller.kind, controller.selector, namespaces)
@@ -226,7 +228,9 @@ class Runner(Generic[T]):
                 awaited = self._awaited_deletions.pop(change.old.meta.uid, ())
                 self.enqueue(awaited, _cause(informers.kind, change))
             if keys := requests(change, report):
-                self.enqueue(keys, _cause(informers.kind, change), low=_is_low(change))
+                cause, low = _cause(informers.kind, change), _is_low(change)
+                if informers is not self._own or not self._own_changes.hold(change, cause, low=low):
+                    self.enqueue(keys, cause, low=low)
 
         return subscriber
 
@@ -299,21 +303,26 @@ class Runner(Generic[T]):
         started = loop.time()
         verbose, writes = log.isEnabledFor(logging.DEBUG), list[str]()
         self._instruments.active_workers.inc()
-        try:
-            with (
-                self._dependencies.traces.reconcile(log, causes),
-                recorded_writes(writes) if verbose else nullcontext(),
-            ):
-                result = await self._bounded(item.key, log, causes)
-        except BaseException as error:
-            if must_propagate(error):
-                raise
-            outcome = self._failed(item, error, log)
-        else:
-            outcome = self._succeeded(item, result)
-        finally:
-            self._instruments.active_workers.dec()
-            self._instruments.seconds.observe(loop.time() - started)
+        failed = False
+        with self._own_changes.during(item.key) as progress:
+            try:
+                with (
+                    self._dependencies.traces.reconcile(log, causes),
+                    recorded_writes(writes) if verbose else nullcontext(),
+                ):
+                    result = await self._bounded(item.key, log, causes)
+            except BaseException as error:
+                if must_propagate(error):
+                    raise
+                outcome = self._failed(item, error, log)
+                failed = outcome in ("error", "requeue")
+            else:
+                outcome = self._succeeded(item, result)
+            finally:
+                self._instruments.active_workers.dec()
+                self._instruments.seconds.observe(loop.time() - started)
+                for held in progress.unhandled(failed=failed):
+                    self.enqueue([item.key], held.cause, low=held.low)
         self._instruments.outcomes[outcome].inc()
         if verbose:
             fields = {

@@ -48,7 +48,6 @@ from kubewright.controller.running.drift import Creations, DriftControl
 from kubewright.controller.running.reading import CacheReader
 from kubewright.controller.running.telemetry import Instruments, controller_log
 from kubewright.controller.steps import steps_field
-from kubewright.guards import calling_line
 from kubewright.controller.writes import (
     Subject,
     check_controlled,
@@ -63,6 +62,7 @@ from kubewright.controller.writes import (
     with_finalizer,
     with_owner,
 )
+from kubewright.guards import calling_line
 
 _CREATED = 201
 
