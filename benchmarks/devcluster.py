@@ -86,7 +86,7 @@ async def roll_out(client: Client, count: int, replicas: int) -> Cost:
 
 
 def _cpu() -> float:
-    """Give the CPU time of this process and of all it started."""
+    """Return the CPU time of this process and of all processes that it started."""
     parents: dict[int, int] = {}
     times: dict[int, float] = {}
     for entry in Path("/proc").iterdir():

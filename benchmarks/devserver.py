@@ -210,13 +210,13 @@ def requests(server: Contender) -> dict[str, tuple[int, Callable[[int], bytes], 
 
 
 async def latency(server: Contender, times: int) -> float:
-    """Give the mean time of a GET, one after the other, in microseconds."""
+    """Return the mean time of sequential GETs, in microseconds."""
     request = prepared("GET", f"{SAMPLES}/sample-000001")
     return 1e6 / await server.load.rate(times, 1, lambda _: request)
 
 
 async def fan_out(server: Contender, watchers: int, events: int) -> float:
-    """Give how many events a second reach the watchers, from the first write to the last line read."""
+    """Return how many events per second reach the watchers, from the first write to the last line read."""
     connection = await server.load.connect()
     await connection.ask(prepared("GET", f"{SAMPLES}?limit=1"))
     revision = json.loads(connection.body)["metadata"]["resourceVersion"]
@@ -346,13 +346,13 @@ async def kubectl_asks(bench: Bench, kubectl: Path, servers: dict[str, Contender
 
 
 def processor_time(pid: int) -> float:
-    """Give the seconds that a process has computed."""
+    """Return the CPU time of a process, in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def cost(server: Contender, number: int, request: Callable[[int], bytes]) -> float:
-    """Give what one request costs the server, in microseconds of its processor time: a busy machine bends it least."""
+    """Return the server's CPU time for one request, in microseconds: load on the machine affects it least."""
     before = processor_time(server.pids[0])
     await server.load.rate(number, WIDTH, request)
     return (processor_time(server.pids[0]) - before) / number * 1e6

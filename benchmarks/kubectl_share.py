@@ -27,7 +27,7 @@ async def first_get(kubectl: Path, kubeconfig: Path) -> float:
 
 
 async def waited(kubectl: Path, kubeconfig: Path) -> float:
-    """Give for how long of its first `get` kubectl waits for the server, in milliseconds, as a relay sees it."""
+    """Return how long kubectl waits for the server in its first `get`, in milliseconds, as measured by a relay."""
     config = yaml.safe_load(kubeconfig.read_text())
     cluster = config["clusters"][0]["cluster"]
     async with Relay().open(cluster["server"]) as relay:
@@ -73,7 +73,7 @@ class Relay:
             yield self
 
     def waited(self) -> float:
-        """Give the seconds during which the server's word was due on any connection."""
+        """Return the seconds during which a response of the server was pending on any connection."""
         total, reached = 0.0, 0.0
         for start, end in sorted(self.spans):
             total += max(0.0, end - max(start, reached))

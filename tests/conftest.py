@@ -63,7 +63,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """Say which seeds randomised tests run from."""
+    """Return a header with the seeds of randomised tests."""
     start = config.getoption("--search-seed")
     if start is None:
         return "randomised tests: fixed seeds (scripts/search-seeds tries others)"

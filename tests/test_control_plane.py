@@ -46,7 +46,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def real(server_name: str) -> Path:
-    """Give the folder of the binaries to tests that need them."""
+    """Return the folder of the binaries; skip the test if they are not used."""
     folder = find_binaries()
     if server_name != "real" or folder is None:
         pytest.skip("runs with --server real, on built binaries")
@@ -215,7 +215,7 @@ def test_starter_and_modules_agree_on_the_version():
 
 @pytest.fixture
 def binaries(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """Give the builder, which runs as a script and not as part of the package."""
+    """Return the builder, which runs as a script and not as part of the package."""
     monkeypatch.syspath_prepend(str(ROOT / "tools/control_plane"))
     return importlib.import_module("binaries")
 

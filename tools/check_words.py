@@ -3,6 +3,7 @@
 Names, comments, docstrings, messages and pages use the vocabulary of Kubernetes and Python. Each row below is a word
 with its forms, and what to use instead. Words are also found inside identifiers, such as `_told` or `SOCKET_PATIENCE`.
 A line that uses a word in another sense, such as a message of Kubernetes itself, is listed in `ALLOWED`.
+Docstrings that begin with one of `OPENINGS` are found too.
 """
 
 import re
@@ -76,28 +77,36 @@ INSTEAD = {
 }
 """Words to avoid, with their forms, and the words to use."""
 
+OPENINGS = ("Say", "Tell", "Give")
+"""Docstrings begin with what a function does: Return, Yield, Raise, Create, Set."""
+
 ALLOWED: Sequence[tuple[str, str]] = (
     ("examples/pulsarconsumer/test_with_pulsar.py", "edger"),  # a term and settings of Apache BookKeeper
     ("tests/api/test_pydantic_models.py", "helf"),  # a kind with books
     ("tests/clients/kubectl/", "nobody"),  # names in recorded requests
     ("tests/conformance/", "body"),  # names in recorded requests
     ("tests/conformance/scenarios/webhooks.py", "judg"),  # names in recorded requests
+    ("tests/golden/cachefarm/", "Give every cluster a tier"),  # converted from a kopf operator
+    ("tests/scaffold/kopf_project/", "Give every cluster a tier"),  # an operator as its author wrote it
     ("tools/picture_demo.py", "@font-face"),  # a rule of CSS
 )
 """Lines that may use a word, as (path or directory, part of the line)."""
 
 SUFFIXES = {".py", ".md", ".txt", ".yaml", ".yml", ".toml", ".html", ".go", ".rs", ".sh", ""}
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_OPENING = re.compile(rf'\s*r?"""({"|".join(OPENINGS)})\b')
 _ADVICE = {word: advice for words, advice in INSTEAD.items() for word in words.split()}
 
 
 def findings(path: str, text: str) -> Iterator[str]:
-    """Yield a line for each use of a word in a file's text."""
+    """Yield a line for each use of a word, and for each such opening of a docstring, in a file's text."""
     for number, line in enumerate(text.splitlines(), 1):
+        allowed = any(path.startswith(where) and what in line for where, what in ALLOWED)
         for word in dict.fromkeys(found.lower() for found in _WORD.findall(line)):
-            allowed = any(path.startswith(where) and what in line for where, what in ALLOWED)
             if word in _ADVICE and not allowed:
                 yield f"{path}:{number}: {word!r}: use {_ADVICE[word]}"
+        if (opening := _OPENING.match(line)) and not allowed:
+            yield f"{path}:{number}: {opening[1]!r} begins a docstring: use Return, Yield, Create or Set"
 
 
 def tracked(scope: Sequence[str]) -> list[str]:

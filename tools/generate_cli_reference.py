@@ -13,7 +13,7 @@ WIDTH = 100
 
 
 def help_of(command: click.Command, name: str, parent: click.Context | None) -> Iterator[str]:
-    """Give the sections of a command and of those below it."""
+    """Yield the sections of a command and of its subcommands."""
     context = click.Context(
         command, info_name=name, parent=parent, terminal_width=WIDTH, max_content_width=WIDTH
     )
@@ -28,7 +28,7 @@ def help_of(command: click.Command, name: str, parent: click.Context | None) -> 
 
 
 def page() -> str:
-    """Give the whole page."""
+    """Return the whole page."""
     root = click.Context(cli, info_name="kubewright", terminal_width=WIDTH, max_content_width=WIDTH)
     sections = [
         "# Command line\n",

@@ -76,7 +76,7 @@ def _render(folder: str, tag: str, locks: list[str], copies: str, entry: list[st
 
 
 def images() -> dict[Path, str]:
-    """Give every Dockerfile with its text."""
+    """Return the text of every Dockerfile by its path."""
     operators = sorted(file.parent for file in EXAMPLES.glob("*/controller.py"))
     made = {folder / "Dockerfile": operator_image(folder.name) for folder in operators}
     made[EXAMPLES / "pulsarconsumer" / "app" / "Dockerfile"] = consumer_image()

@@ -398,7 +398,7 @@ def signature_of(node: Function, name: str, module: str, *, bound: bool) -> str:
 
 
 def bases_of(cls: type[Any], *, every: bool) -> Iterator[tuple[str, ast.ClassDef]]:
-    """Give module and source of a class and of its bases that are listed with it, or of every base of kubewright."""
+    """Yield module and source of a class and of its bases that are listed with it, or of every base of kubewright."""
     for number, base in enumerate(cls.__mro__):
         if not base.__module__.startswith("kubewright") or (number and base in DOCUMENTED and not every):
             continue

@@ -87,7 +87,7 @@ def differences(made: Path, golden: Path) -> list[str]:
 
 
 def files_of(folder: Path) -> set[str]:
-    """Name the files of a project that are compared."""
+    """Return the names of the project files that are compared."""
     found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     return {path.as_posix() for path in found if LEFT_OUT.isdisjoint(path.parts)}
 

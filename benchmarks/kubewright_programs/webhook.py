@@ -28,7 +28,7 @@ def sensible(sample: Sample) -> Iterator[kw.admission.Problem]:
 
 @kw.admission.mutating_webhook(Sample)
 def completed(sample: Sample) -> None:
-    """Give a setting where it is missing."""
+    """Set a default for a missing setting."""
     sample.spec.settings.setdefault("tier", "standard")
 
 

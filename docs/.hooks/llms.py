@@ -27,7 +27,7 @@ class Page:
 
 
 def pages_of(nav: Sequence[Mapping[str, Any]], folder: Path, section: str = "Start") -> Iterator[Page]:
-    """Give the pages of a navigation in order."""
+    """Yield the pages of a navigation in order."""
     for entry in nav:
         for title, target in entry.items():
             if isinstance(target, str):

@@ -36,7 +36,7 @@ def belongs_to(group: VmGroup, machine: Machine) -> bool:
 
 
 def status_of(group: VmGroup, phase: Phase, machines: list[Machine], message: str) -> VmGroupStatus:
-    """Say how the group is; a group in error without machines shows no number of them."""
+    """Return the status of the group; a group in error without machines has no `current_replicas`."""
     return VmGroupStatus(
         phase=phase,
         current_replicas=None if phase == "ERROR" and not machines else len(machines),

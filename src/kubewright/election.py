@@ -122,7 +122,7 @@ class LeaseTimes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ElectionOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Name the lease and this replica.
+    """The names of the lease and of this replica.
 
     A manager names the lease after its operator and keeps it in the namespace it runs in. `identity` must differ
     between processes, also between a process and the one that takes its place.
@@ -135,7 +135,7 @@ class ElectionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeaseRecord(msgspec.Struct, frozen=True):
-    """What a Lease says; `version` is the resourceVersion it was read at."""
+    """The contents of a Lease; `version` is the resourceVersion at which it was read."""
 
     holder: str
     duration: int
@@ -146,14 +146,14 @@ class LeaseRecord(msgspec.Struct, frozen=True):
 
 
 class LeaseStore(Protocol):
-    """Where the record lies; a write fails with Conflict when the record changed since it was read."""
+    """Storage of the lease record; a write fails with Conflict if the record changed since it was read."""
 
     async def read(self) -> LeaseRecord | None:
-        """Return the record; None where there is none."""
+        """Return the record, or None if there is none."""
         ...
 
     async def write(self, record: LeaseRecord) -> LeaseRecord:
-        """Put the record in the place of the version it names, or create it where it names none."""
+        """Replace the record at its version; create it if the version is empty."""
         ...
 
 
@@ -166,7 +166,7 @@ class ClusterLease:
         self._namespace = namespace
 
     async def read(self) -> LeaseRecord | None:
-        """Return the record; None where there is none."""
+        """Return the record, or None if there is none."""
         try:
             answer = await self._client.raw(requests.get(LEASE, self._name, self._namespace))
         except NotFound:
@@ -174,7 +174,7 @@ class ClusterLease:
         return _record_of(msgspec.json.decode(answer.body))
 
     async def write(self, record: LeaseRecord) -> LeaseRecord:
-        """Put the record in the place of the version it names, or create it where it names none."""
+        """Replace the record at its version; create it if the version is empty."""
         lease: dict[str, Any] = {
             "metadata": {"name": self._name, "namespace": self._namespace},
             "spec": {
@@ -342,7 +342,7 @@ class Elector:
         leadership.end()
 
     async def release(self) -> None:
-        """Give the lease up, so that another replica need not wait for its end."""
+        """Release the lease, so that another replica does not have to wait until it expires."""
         self._leadership.end()
         record = await self._store.read()
         if record is not None and record.holder == self._options.identity:
@@ -352,7 +352,10 @@ class Elector:
             )
 
     async def _attempt(self, timeout: float) -> bool:
-        """Try once to take or renew the lease; return False if the server cannot be reached."""
+        """Try once to take or renew the lease; return True if this replica holds it.
+
+        False means that another replica holds it or wrote it first (Conflict), or that the request failed or timed out.
+        """
         started = self._leadership.clock()
         try:
             async with asyncio.timeout(timeout):
@@ -360,7 +363,7 @@ class Elector:
         except (Conflict, AlreadyExists):
             return False
         except (KubewrightError, TimeoutError, msgspec.DecodeError) as error:
-            # Whatever it is, failing credentials or a proxy's HTML: the lease lasts longer than one attempt.
+            # Any other error is retried, such as failing credentials or a proxy's HTML: the lease outlasts one attempt.
             self._report(str(error) or "timed out")
             return False
         self._problem = ""

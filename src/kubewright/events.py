@@ -2,9 +2,8 @@
 
 `EventRecorder.record` may be called from any thread and never waits. The first Event of an `EventKey` is sent at once;
 the first repeat turns it into a series at once, as client-go does, and further ones are counted: the count is updated at
-most once a minute. Each object has a budget of new
-Events, refilled over time, as client-go's EventSourceObjectSpamFilter has. What cannot be sent is retried a few times,
-then dropped and counted.
+most once a minute. Each object has a budget of new Events, refilled over time, as in client-go's
+EventSourceObjectSpamFilter. An Event that cannot be sent is retried a few times, then dropped and counted.
 """
 
 import asyncio
@@ -36,12 +35,12 @@ EventType = Literal["Normal", "Warning"]
 EVENT = Kind(group="events.k8s.io", version="v1", kind="Event", plural="events", builtin=True)
 
 SERIES_GAP = 360.0
-"""Seconds after which a repeat is a new event and no longer counted into the old one."""
+"""Seconds after which a repeat is a new Event and no longer counted in the old one."""
 SERIES_INTERVAL = 60.0
 """Seconds between two updates of one event's count; the first repeat does not wait."""
 BURST = 25
 REFILL = 300.0
-"""An object may have this many new events at once, and one more after each of these many seconds."""
+"""An object may have BURST new Events at once, and one more every REFILL seconds."""
 MAX_PENDING = 1000
 MAX_REMEMBERED = 4096
 MAX_ATTEMPTS = 6
@@ -73,7 +72,7 @@ class Reference(NamedTuple):
 
 
 class EventKey(NamedTuple):
-    """What makes two events the same."""
+    """Two Events with equal keys are the same Event, repeated."""
 
     reporter: str
     regarding: Reference
@@ -85,7 +84,7 @@ class EventKey(NamedTuple):
 
 
 class _Series(msgspec.Struct):
-    """How often an Event was recorded, how many of these the server knows, and when the next update is due."""
+    """How often an Event was recorded, the count that the server has, and when the next update is due."""
 
     name: str
     first_at: MicroTime
@@ -114,8 +113,8 @@ class EventRecorder:
         self._controller = controller
         self._host = host
         self._series: OrderedDict[EventKey, _Series] = OrderedDict()
-        # What is to be sent; each has its series.
-        # Two bounded queues: repeats that wait for their minute must not keep out new Events.
+        # Events to send; each has its series. Two bounded queues: repeats that wait for their interval must not
+        # block new Events.
         self._new: dict[EventKey, None] = {}
         self._repeats: dict[EventKey, None] = {}
         self._last_stamp = 0
@@ -152,7 +151,7 @@ class EventRecorder:
         try:
             self._loop.call_soon_threadsafe(self._record, event)
         except RuntimeError:
-            pass  # the loop is closed: a thread that was left behind has outlived the operator
+            pass  # the loop is closed: the calling thread still runs after the operator has ended
 
     async def run(self) -> None:
         """Send what is recorded until cancelled; then flush for a short time."""
@@ -197,7 +196,7 @@ class EventRecorder:
         self._done_with(oldest)
 
     def _stamp(self) -> int:
-        """Give the time in nanoseconds, later than any given before: two events of one moment need two names."""
+        """Return a unique, increasing timestamp in nanoseconds: two Events at the same time need two names."""
         self._last_stamp = max(time.time_ns(), self._last_stamp + 1)
         return self._last_stamp
 
@@ -247,14 +246,14 @@ class EventRecorder:
             else:
                 await self._client.raw(requests.create(self._document(event, series), EVENT))
         except AlreadyExists:
-            # The names are ours alone: it arrived before, and the answer was lost or not waited for.
+            # No other client uses these names: an earlier attempt succeeded, and its response was lost or timed out.
             pass
         except NotFound:
             # Events expire; a repeat after that starts a new series. In a namespace that is gone,
             # or being deleted, Events cannot be created.
             self._forget(event)
         except KubewrightError as error:
-            # Not even credentials that cannot be had may end the operator: events are the least of its work.
+            # A failure to send an Event must not stop the operator, whatever the error is.
             if isinstance(error, Forbidden) and error.namespace_terminating:
                 self._forget(event)
             else:
@@ -316,13 +315,13 @@ def _namespace(event: EventKey) -> str:
 
 
 def _event_name(regarding: str, stamp: int) -> str:
-    """Name an event after its object, where that is a name for events too: a role may be called `system:node`."""
+    """Return the object's name with a stamp, or a neutral name if that is invalid: a Role may be named `system:node`."""
     name = f"{regarding[:200]}.{stamp:x}"
     return f"event.{stamp:x}" if names.dns1123_subdomain(name) else name
 
 
 def _within(text: str, limit: int) -> str:
-    """Cut a text to so many bytes, as servers count them; what no UTF-8 can say is replaced."""
+    """Return at most `limit` bytes of a text, as servers count them; unencodable characters are replaced."""
     if text.isascii():
         return text[:limit]
     return text.encode(errors="replace")[:limit].decode(errors="ignore")

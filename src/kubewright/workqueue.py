@@ -147,7 +147,7 @@ class WorkQueue(Generic[K]):
                 raise
 
     def done(self, key: K) -> None:
-        """Give the key back; if it was added meanwhile it can be taken again."""
+        """Mark a key as done; if it was added in the meantime, it can be taken again."""
         started = self._in_flight.pop(key, None)
         if started is None:
             raise ValueError(f"{key!r} is not in flight")
@@ -157,7 +157,7 @@ class WorkQueue(Generic[K]):
             self._push_ready(entry)
 
     def shutdown(self) -> None:
-        """Take no more keys and drop those that wait; what is in flight can still be given back."""
+        """Accept no more keys and drop those that wait; `done` can still be called for keys in flight."""
         self._shut_down = True
         if self._timer is not None:
             self._timer.cancel()

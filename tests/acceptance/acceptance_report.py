@@ -58,7 +58,7 @@ class Report:
             self.outcomes.setdefault(report.nodeid, "passed")
 
     def verdict(self, case: Case) -> str:
-        """Say how a case stands."""
+        """Return the outcome of a case."""
         found = [outcome for node, outcome in self.outcomes.items() if case.includes(node)]
         if not found:
             return "-"

@@ -51,7 +51,7 @@ async def kubeconfig_of(cluster: Cluster, account: str, namespace: str, folder: 
 
 @pytest_asyncio.fixture
 async def installer(sample: Sample, cluster: Cluster, tmp_path: Path) -> AsyncGenerator[Path, None]:
-    """Give the kubeconfig of an account that an administrator let install this operator."""
+    """Return the kubeconfig of a ServiceAccount that may install this operator."""
     names = Names(sample.operator().name)
     await cluster.eventually_gone(core_v1.Namespace, names.namespace, timeout=DEFAULT_TIMEOUT)
     await cluster.create(core_v1.ServiceAccount(kw.Meta(INSTALLER)))

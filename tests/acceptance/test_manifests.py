@@ -27,7 +27,7 @@ async def rendered(sample: Sample) -> list[JsonObject]:
 
 @pytest_asyncio.fixture
 async def home(sample: Sample, cluster: Cluster, kubectl: Kubectl) -> AsyncGenerator[list[JsonObject], None]:
-    """Give an operator's documents, in a cluster that has the namespace they go to: no rehearsal makes one."""
+    """Return an operator's documents, and create their namespace, which a dry run does not create."""
     documents = await rendered(sample)
     operator = sample.operator()
     # Other tests kill operators that run beside the server: what those had registered by URL is still there.

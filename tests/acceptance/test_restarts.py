@@ -50,7 +50,7 @@ class DevServer:
 
 @asynccontextmanager
 async def restartable(server: str, folder: Path) -> AsyncGenerator[tuple[Path, Restart], None]:
-    """Give a cluster whose API server can be killed and started again."""
+    """Run a cluster whose API server can be killed and started again."""
     if server == "embedded":
         dev = DevServer(folder)
         await dev.start()

@@ -52,7 +52,7 @@ async def client(api_server: ApiServer, transport: str) -> AsyncIterator[Client]
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def namespace(client: Client) -> AsyncIterator[str]:
-    """Give each test a namespace of its own."""
+    """Create a namespace for each test."""
     name = f"client-{secrets.token_hex(4)}"
     await client.create(core_v1.Namespace(Meta(name)))
     yield name

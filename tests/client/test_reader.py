@@ -16,7 +16,7 @@ def page(*names: str, token: str = "") -> dict[str, object]:
 
 
 async def forgetful(exchange: Exchange) -> None:
-    """Give a first page, and forget its version before the second is asked for."""
+    """Send a first page, and reject the continue token of the second as expired."""
     if "continue=" in exchange.target:
         exchange.refuse(410, "Expired", "The provided continue parameter is too old")
     elif "limit=" in exchange.target:

@@ -62,7 +62,7 @@ class Kubectl:
         return Printed(process.returncode or 0, out.decode() + err.decode())
 
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Give kubectl a world of its own: its cluster, its cache, its namespace."""
+        """Return kubectl's environment variables, with its own kubeconfig, home and cache."""
         return {
             "PATH": os.environ.get("PATH", ""),
             "HOME": str(self.folder),

@@ -126,7 +126,7 @@ def written(tree: Mapping[str, str], folder: Path) -> Path:
 
 
 def remarks(operator_verify: Path, folder: Path) -> list[str]:
-    """Give what operator-framework's validator says, but for what it says of every bundle."""
+    """Return the output of operator-framework's validator, without the lines that it prints for every bundle."""
     command = [operator_verify, "manifests", "--object_validate", "--operatorhub_validate", folder]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0

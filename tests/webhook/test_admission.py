@@ -52,7 +52,7 @@ def test_several_field_errors_are_one_answer_in_kubernetes_words() -> None:
 
 
 def going(**changes: Any) -> JsonObject:
-    """Give a widget that breaks a rule, is deleted, and waits for a finalizer."""
+    """Return a widget that breaks a rule, is deleted, and waits for a finalizer."""
     wire = to_wire(widget(1, "pink"))
     wire["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/f"]}
     return wire | changes

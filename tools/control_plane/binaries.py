@@ -54,7 +54,7 @@ def resolve(version: str) -> str:
 
 
 def cache_folder() -> Path:
-    """Name the folder under which each version has its own."""
+    """Return the folder that contains one folder for each version."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kubewright" / "control-plane"
 
 

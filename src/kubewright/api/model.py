@@ -155,7 +155,7 @@ def _refuse_private(cls: ModelType, renamed: Mapping[str, str]) -> None:
 
 
 def _protect_defaults(cls: str, namespace: dict[str, Any]) -> None:
-    """Give each object its own copy of a mutable default."""
+    """Replace mutable defaults by factories, so that each object has its own copy."""
     for name, annotation in namespace["__annotations__"].items():
         default: Any = namespace.get(name)
         if isinstance(default, Field):
@@ -218,7 +218,7 @@ class Model(msgspec.Struct, metaclass=ModelType):
         builtin: bool = False,
         kw_only: bool = True,
     ) -> None:
-        """Name the class keywords for type checkers; the metaclass has read them."""
+        """Declare the class keywords for type checkers; the metaclass has read them."""
         super().__init_subclass__()
 
 

@@ -272,7 +272,7 @@ class Object(Model, metaclass=ObjectType, kw_only=False):
         external: bool = False,
         kw_only: bool = True,
     ) -> None:
-        """Name the class keywords for type checkers; the metaclass has read them."""
+        """Declare the class keywords for type checkers; the metaclass has read them."""
         super().__init_subclass__()
 
     if TYPE_CHECKING:

@@ -1,18 +1,18 @@
 """Follow one selection without end: list, watch, resume, and list again if history is lost.
 
-The watcher is in one of three states. `Streaming` and `Listing` read the present state, the one from the first
-events of a watch (WatchList), the other from a list in pages. `Watching` follows changes from a version on. A
-failure leads to a pause, longer each time, and then to the same state again, or to a fresh start if the version
-cannot be resumed.
+The watcher is in one of three states. `Streaming` and `Listing` read the current state: `Streaming` from the first
+events of a watch (WatchList), `Listing` from a list in pages. `Watching` follows the changes since a version. After a
+failure the watcher pauses, longer each time, and enters the same state again, or starts again with a list if the
+version cannot be resumed.
 
 Invariants:
 
-- Everything that happens to the selection after `Synced` is reported, or a fresh start reports the difference.
-- A version that is not of the server's present history is noticed. A cluster that was restored from a backup
-  answers a watch from a later revision with silence, so after a lost connection, and after a watch that ended
-  without an event or bookmark, the present revision is read first. If it is below ours, we start again with a list.
-- The watch is open again within 10 s of the server's return: pauses are at most 8 s, and failures of one sort
-  do not lengthen the pauses after another sort.
+- Everything that happens to the selection after `Synced` is reported, or a new list reports the difference.
+- A version that is not part of the server's current history is detected. A cluster that was restored from a backup
+  sends nothing on a watch from a later revision, so after a lost connection, and after a watch that ended without an
+  event or bookmark, the current revision is read first. If it is below the last one seen, the watcher lists again.
+- The watch is open again within 10 s of the server's return: pauses are at most 8 s, and failures of one kind
+  do not lengthen the pauses after another kind.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from kubewright.metrics import Registry
 PAGE_SIZE = 500
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 INITIAL_EVENTS_TIMEOUT = 10.0
-"""Seconds without any event after which a server is taken not to support WatchList."""
+"""Seconds without any event after which the server is assumed not to support WatchList."""
 SHORT_WATCH = 1.0
 
 RETRY = Backoff(base=0.8, maximum=5.0, jitter=0.5)
@@ -50,17 +50,17 @@ _NOT_UNDERSTOOD = frozenset({400, 405, 406, 415, 422})
 
 
 class Restarted(msgspec.Struct, frozen=True, gc=False):
-    """All objects follow as Applied; those that do not, before the next Synced, are gone."""
+    """All objects follow as Applied; an object that is not among them before the next Synced was deleted."""
 
 
 class Applied(msgspec.Struct, frozen=True, gc=False):
-    """An object is there, in this state."""
+    """An object exists, in this state."""
 
     object: RawObject
 
 
 class Deleted(msgspec.Struct, frozen=True, gc=False):
-    """An object is gone, or has left the selection; this was its last state."""
+    """An object was deleted or left the selection; this was its last state."""
 
     object: RawObject
 
@@ -76,7 +76,7 @@ class Progressed(msgspec.Struct, frozen=True, gc=False):
 
 
 class Synced(msgspec.Struct, frozen=True, gc=False):
-    """The list that began with Restarted is whole; it is the state at this version."""
+    """The list that began with Restarted is complete; it is the state at this version."""
 
     resource_version: str
 
@@ -99,11 +99,11 @@ Events = Sequence[Event]
 
 
 class Streaming(msgspec.Struct, frozen=True):
-    """Take the present state as the first events of a watch, then go on watching (WatchList)."""
+    """Read the current state from the first events of a watch, then go on watching (WatchList)."""
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """Take the present state from a list, in pages unless they expired under us."""
+    """Read the current state from a list, in pages unless their continue token expired."""
 
     limit: int = PAGE_SIZE
 
@@ -118,7 +118,7 @@ State = Streaming | Listing | Watching
 
 
 class WatchFailed(KubewrightError):
-    """A watch ended with an error event, or brought what no watch should."""
+    """A watch ended with an error event, or sent an invalid event."""
 
     def __init__(self, message: str, status: Status | None = None) -> None:
         super().__init__(message)
@@ -130,15 +130,15 @@ class WatchCutShort(WatchFailed):
 
 
 class HistoryReplaced(KubewrightError):
-    """The server's present revision lies below the one we have seen: its data was restored from a backup."""
+    """The server's current revision is below one that was seen: its data was restored from a backup."""
 
 
 class InitialEventsMissing(KubewrightError):
     """The server opened a watch and ignored sendInitialEvents."""
 
 
-class _Sort(Enum):
-    """What a failure is about; each sort is counted for itself."""
+class _FailureKind(Enum):
+    """The kind of a failure; failures of each kind are counted separately."""
 
     UNREACHABLE = auto()
     OVERLOADED = auto()
@@ -157,13 +157,13 @@ def watch_forever(
 ) -> AsyncGenerator[Events, None]:
     """Yield what happens to the selected objects, as many events at once as have arrived; never ends by itself.
 
-    With `streaming` the present state comes from a WatchList where the server has it, else from a list in pages.
+    With `streaming` the current state comes from a WatchList if the server supports it, otherwise from a list in pages.
     Setting `retry_now` ends the pause after a failure.
 
-    Streaming ─ bookmark ─▶ Watching ◀─ whole ─ Listing
-        │ not understood ────────────────────────▶ │
+    Streaming ─ bookmark ─▶ Watching ◀─ complete ─ Listing
+        │ not supported ────────────────────────────▶ │
         ◀─ expired, refused, history replaced ─ Watching     ◀─ pages expired: without pages
-    Each failure pauses in between, longer each time.
+    The watcher pauses after each failure, longer each time.
     """
     retry_now = retry_now or asyncio.Event()
     return _Watcher(source, selection, streaming, metrics or Registry(), retry_now).events()
@@ -191,12 +191,12 @@ class _Watcher:
         self._streams = streaming
         self._state: State = self._afresh()
         self._failures = 0
-        self._sort: _Sort = _Sort.UNREACHABLE
+        self._failure_kind: _FailureKind = _FailureKind.UNREACHABLE
         self._is_failing = False
         self._accepted_at: float | None = None
         self._received = False
         self._in_doubt = False
-        """Whether the version to resume from may be of another history than the server's."""
+        """Whether the version to resume from may be missing in the server's current history."""
         label = {"name": selection.kind.resource}
         self._lists = metrics.counter(
             "reflector_lists_total", "Total number of API lists done by the reflectors", ("name",)
@@ -292,9 +292,9 @@ class _Watcher:
             raise WatchCutShort(f"the watch of {self._selection} ended at once, without any event")
 
     async def _check_history(self, version: str) -> None:
-        """Raise HistoryReplaced if the server's present revision lies below the version.
+        """Raise HistoryReplaced if the server's current revision is below the version.
 
-        A list without a resourceVersion is read from a quorum, so that no replica which lags behind answers it.
+        A list without a resourceVersion is read from a quorum, so a replica that lags behind cannot answer it.
         """
         chosen = self._selection
         pages = self._source.list_raw(
@@ -326,7 +326,7 @@ class _Watcher:
         )
 
     def _take_initial(self, events: Sequence[WatchEvent]) -> Events:
-        """Translate events of the present state; those behind the bookmark that ends it are changes already."""
+        """Translate the initial events; those after the bookmark that ends them are changes."""
         for number, event in enumerate(events):
             if event.type == "BOOKMARK":
                 before = [_translate(one) for one in events[:number]]
@@ -342,8 +342,8 @@ class _Watcher:
     def _end_list(self, version: str) -> Synced:
         self._state = Watching(version)
         self._in_doubt = self._is_failing = False
-        if self._sort in (_Sort.UNREACHABLE, _Sort.OVERLOADED):
-            # Of the other sorts the next watch may fail in the same way: the count must go on.
+        if self._failure_kind in (_FailureKind.UNREACHABLE, _FailureKind.OVERLOADED):
+            # After a failure of another kind the next watch may fail in the same way: keep counting.
             self._failures = 0
         return Synced(version)
 
@@ -353,7 +353,7 @@ class _Watcher:
             self._check_bookmark(translated[-1])
             self._received = True
             self._failures = 0
-            # Only now: if one of them could not be translated, all come again.
+            # Set last: if one of them cannot be translated, the server must send all of them again.
             self._state = Watching(events[-1].object.meta.resource_version)
         return translated
 
@@ -362,10 +362,10 @@ class _Watcher:
         if isinstance(event, Progressed) and isinstance(self._state, Watching):
             self._check_revision(event.resource_version, self._state.resource_version)
 
-    def _check_revision(self, present: str, seen: str) -> None:
-        if compare_versions(present, seen) < 0:
+    def _check_revision(self, current: str, seen: str) -> None:
+        if compare_versions(current, seen) < 0:
             raise HistoryReplaced(
-                f"{self._selection}: the server is at revision {present} and we have seen {seen}: "
+                f"{self._selection}: the server is at revision {current} and we have seen {seen}: "
                 "its data was restored from a backup, everything is read again"
             )
 
@@ -379,7 +379,7 @@ class _Watcher:
         return self._accepted_at is not None and _now() - self._accepted_at >= SHORT_WATCH
 
     def _recover(self, error: KubewrightError) -> Failed | None:
-        """Choose the state to go on with; None means at once."""
+        """Choose the next state; return None to enter it without a pause."""
         code = _code(error)
         state = self._state
         if isinstance(state, Streaming) and (
@@ -392,21 +392,21 @@ class _Watcher:
             self._state = Listing(limit=0)
         elif code in _REFUSED or code == _EXPIRED or _unreadable(error) or isinstance(error, HistoryReplaced):
             self._state = self._afresh()
-        sort = _sort_of(error, code)
-        if sort is not self._sort or self._lasted():
-            # What fails now is another failure than the one before, and may be over as soon.
-            self._sort, self._failures = sort, 0
-        self._in_doubt = self._in_doubt or sort is _Sort.UNREACHABLE
+        kind = _failure_kind(error, code)
+        if kind is not self._failure_kind or self._lasted():
+            # This is not the previous failure again, so the backoff starts over.
+            self._failure_kind, self._failures = kind, 0
+        self._in_doubt = self._in_doubt or kind is _FailureKind.UNREACHABLE
         self._is_failing = True
-        pause = self._pause(error, sort)
-        ordinary = self._failures == 1 and (sort is _Sort.ENDED or code == _EXPIRED)
+        pause = self._pause(error, kind)
+        ordinary = self._failures == 1 and (kind is _FailureKind.ENDED or code == _EXPIRED)
         return Failed(error, pause, code in _REFUSED, ordinary)
 
     def _afresh(self) -> State:
         return Streaming() if self._streams else Listing()
 
-    def _pause(self, error: KubewrightError, sort: _Sort) -> float:
-        delay = (RETRY_REFUSED if sort is _Sort.REFUSED else RETRY).delay(self._failures)
+    def _pause(self, error: KubewrightError, kind: _FailureKind) -> float:
+        delay = (RETRY_REFUSED if kind is _FailureKind.REFUSED else RETRY).delay(self._failures)
         retry_after = getattr(error, "retry_after", None)
         if isinstance(retry_after, int | float):
             delay = max(delay, min(retry_after, MAX_RETRY_AFTER) * random.uniform(1.0, 1.25))
@@ -414,14 +414,14 @@ class _Watcher:
         return delay
 
 
-def _sort_of(error: KubewrightError, code: int) -> _Sort:
+def _failure_kind(error: KubewrightError, code: int) -> _FailureKind:
     if code in _REFUSED:
-        return _Sort.REFUSED
+        return _FailureKind.REFUSED
     if code == _EXPIRED or isinstance(error, HistoryReplaced):
-        return _Sort.EXPIRED
+        return _FailureKind.EXPIRED
     if isinstance(error, WatchCutShort):
-        return _Sort.ENDED
-    return _Sort.OVERLOADED if code else _Sort.UNREACHABLE
+        return _FailureKind.ENDED
+    return _FailureKind.OVERLOADED if code else _FailureKind.UNREACHABLE
 
 
 def _translate(event: WatchEvent) -> Applied | Deleted | Progressed:
@@ -429,7 +429,7 @@ def _translate(event: WatchEvent) -> Applied | Deleted | Progressed:
         case "ADDED" | "MODIFIED":
             return Applied(event.object)
         case "DELETED":
-            # Its bytes are those of all that came with it.
+            # Copy it: its bytes are a view of the buffer of all events that arrived with it.
             return Deleted(event.object.owned())
         case "BOOKMARK":
             return Progressed(event.object.meta.resource_version)
@@ -447,7 +447,7 @@ def _code(error: KubewrightError) -> int:
 
 
 def _unreadable(error: KubewrightError) -> bool:
-    """Return True if the stream brought what is no event: going on from before it would bring it again."""
+    """Return True if the stream had an undecodable event: resuming would receive it again."""
     return isinstance(error, DecodeError) or isinstance(error.__cause__, DecodeError)
 
 

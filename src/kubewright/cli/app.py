@@ -83,7 +83,7 @@ class CommandTable(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; suggest a similar one if it is unknown."""
-        # Completion looks at what was typed so far, right or wrong.
+        # Completion (resilient parsing) runs on incomplete input and must not fail.
         known = not args or args[0] in COMMANDS or args[0].startswith("-")
         if not known and not ctx.resilient_parsing:
             near = get_close_matches(args[0], COMMANDS, n=1)

@@ -22,5 +22,5 @@ def command(ctx: click.Context, shell: str) -> None:
     try:
         click.echo(found(ctx.find_root().command, {}, PROGRAM, VARIABLE).source())
     except RuntimeError as error:
-        # An old bash, as macOS brings it, has no way to complete.
+        # The old bash of macOS does not support completion.
         raise ConfigError(str(error)) from None

@@ -1,4 +1,4 @@
-"""Kubeconfig files that commands write: for their owner's eyes only."""
+"""Kubeconfig files that commands write, readable only by their owner."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from kubewright.api import ConfigError
 
 
 def write_kubeconfig(path: Path, document: dict[str, Any]) -> None:
-    """Write a kubeconfig whole or not at all, readable by its owner alone."""
+    """Write a kubeconfig atomically, readable only by its owner."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

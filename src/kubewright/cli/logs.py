@@ -21,10 +21,10 @@ BURST_SECONDS = 10.0
 
 _COLOURS = {logging.WARNING: "33", logging.ERROR: "31", logging.CRITICAL: "31;1"}
 _DIM = "2"
-# Control characters, line and paragraph separators, and what reverses the direction of text: an object's name or an error
+# Control characters, line and paragraph separators, and bidirectional controls: an object's name or an error
 # message could otherwise clear the screen, hide text or look like a line of the log.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-# What distinguishes lines for people; the rest of the fields is for machines.
+# Fields that come first in text, and fields that are only in JSON.
 _SHOWN_FIRST = ("controller", "namespace", "name")
 _MACHINE_FIELDS = frozenset({"controllerGroup", "controllerKind", "reconcileID"})
 
@@ -50,7 +50,7 @@ def fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
 
 
 class TextLines(logging.Formatter):
-    """Write time, level, message, then the fields as key=value; of a traceback the author's frames, or the `whole` of it.
+    """Write time, level, message, then the fields as key=value; a traceback has the author's frames only, unless `whole`.
 
     Control characters are escaped, so a record is one line, followed only by the indented lines of a traceback.
     """
@@ -84,7 +84,7 @@ class TextLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """Write one JSON object a line, with controller-runtime's keys."""
+    """Write one JSON object per line, with controller-runtime's keys."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Write one record."""
@@ -95,7 +95,7 @@ class JsonLines(logging.Formatter):
             "msg": record.getMessage(),
             **fields_of(record),
         }
-        # The traceback of a repeated failure is left out of text only: a machine searches single lines.
+        # The traceback of a repeated failure is omitted in text only: JSON is searched record by record.
         raised = getattr(record, "raised", None) or (record.exc_info and record.exc_info[1])
         if isinstance(raised, BaseException):
             line.setdefault("error", str(raised))
@@ -104,9 +104,9 @@ class JsonLines(logging.Formatter):
 
 
 class FoldedBursts(logging.Filter):
-    """Show the first few of equal warnings and errors; the next after a pause says how many were left out.
+    """Show the first few of equal warnings and errors; the next one after a pause has the number of omitted ones.
 
-    The same failure of several objects is one; different failures are shown each for itself.
+    The same failure of several objects counts as equal; different failures are counted separately.
     """
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ class FoldedBursts(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Return True if the record is to be shown."""
         if record.levelno < logging.WARNING or fields_of(record).get("terminal"):
-            # What is not tried again is reported only this once.
+            # A failure that is not retried is reported only this once.
             return True
         key = (record.name, record.lineno, str(record.msg), _failure(record))
         now = time.monotonic()
@@ -134,7 +134,7 @@ class FoldedBursts(logging.Filter):
 
 
 def _failure(record: logging.LogRecord) -> str:
-    """Return what went wrong without the name of the object."""
+    """Return the failure without the name of the object."""
     fields = fields_of(record)
     error = fields.get("error") or (record.exc_info and record.exc_info[1]) or ""
     text = str(error)
@@ -145,7 +145,7 @@ def _failure(record: logging.LogRecord) -> str:
 
 
 class OnlyControllers(logging.Filter):
-    """Leave out what other controllers in this process log below WARNING, such as a dev cluster's own."""
+    """Drop records below WARNING of other controllers in this process, such as those of a dev cluster."""
 
     def __init__(self, names: Collection[str]) -> None:
         super().__init__()

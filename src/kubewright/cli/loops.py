@@ -1,4 +1,4 @@
-"""Run a coroutine as a program: on uvloop where it is installed, until a signal stops it."""
+"""Run a coroutine as a program: on uvloop if it is installed, until a signal stops it."""
 
 import asyncio
 import logging
@@ -21,18 +21,18 @@ except ImportError:  # an optional extra
 T = TypeVar("T")
 
 STOP_LIMIT = 38.0
-"""Seconds from the first signal to the end, whatever still runs: the 30 s of reconciles in flight, and some to clean up.
+"""Seconds from the first signal until the process is ended: 30 s for reconciles in flight, and some for cleanup.
 
-Generated Deployments kill after 40."""
+In generated Deployments the kubelet kills the process after 40 s."""
 SAME_REQUEST = 1.0
-"""Seconds after the first signal within which further ones mean the same: timeout(1) and `uv run` send each twice."""
+"""Seconds after the first signal within which further ones are ignored: timeout(1) and `uv run` send each twice."""
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 _log = logging.getLogger("kubewright.run")
 
 
 def run_program(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run to the end; of a group of failures raise the first that is meant for the user, alone."""
+    """Run to the end; from an exception group, raise only the first exception that is meant for the user."""
     try:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
             return runner.run(main())
@@ -50,8 +50,8 @@ async def until_signalled(
 ) -> None:
     """Run work until it ends or SIGINT or SIGTERM calls `on_stop` and cancels it.
 
-    Another signal ends the process at once, and so does the end of the limit: code that swallows its cancellation, a
-    blocked event loop or a thread that does not return would keep the process for ever, and with it the lease.
+    A second signal ends the process at once, and so does the time limit: otherwise code that swallows its
+    cancellation, a blocked event loop or a thread that does not return would keep the process, and its lease, forever.
     """
     loop = asyncio.get_running_loop()
     async with asyncio.TaskGroup() as group:
@@ -92,7 +92,7 @@ class StopSignals:
             self._writer.close()
             raise
         threading.Thread(target=self._watch, name="kubewright-signals", daemon=True).start()
-        # What does nothing must still be a handler of Python's: only for those the descriptor is written to.
+        # The handler does nothing, but it must be a Python handler: only for those the descriptor is written to.
         self._handlers = {number: signal.signal(number, _ignore) for number in STOP_SIGNALS}
         return self
 

@@ -12,7 +12,7 @@ from kubewright.api import KubewrightError, names
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Loaded only where TARGET was left out: an operator in a cluster is named, and has no project around it.
+# Loaded only if TARGET is omitted: in a cluster TARGET is given, and there is no project directory.
 PROJECT = "kubewright.cli.project"
 FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -22,7 +22,7 @@ class WrongUsage(KubewrightError):
 
 
 def target_argument(function: F) -> F:
-    """Take TARGET; inside a project it may be left out."""
+    """Add the argument TARGET; inside a project it may be omitted."""
     return click.argument(
         "target", metavar="[TARGET]", required=False, callback=_or_of_project, shell_complete=_paths
     )(function)
@@ -42,7 +42,7 @@ def _or_of_project(ctx: click.Context, parameter: click.Parameter, value: str | 
 
 
 def cluster_options(function: F) -> F:
-    """Take which cluster to talk to."""
+    """Add the options that select the cluster."""
     function = click.option(
         "--context",
         metavar="NAME",
@@ -58,7 +58,7 @@ def cluster_options(function: F) -> F:
 
 
 def namespaces_option(help: str) -> Callable[[F], F]:  # noqa: A002 (click's word)
-    """Take namespaces: the option is repeatable, and a list with commas, or an empty one, is what OLM passes."""
+    """Add the option for namespaces: it is repeatable, and accepts a list with commas or an empty one, as OLM passes."""
     return click.option(
         "-n",
         "--namespace",
@@ -79,7 +79,7 @@ def _split_namespaces(ctx: click.Context, parameter: click.Parameter, value: Seq
 
 
 def filenames_option(help: str, *, required: bool = False) -> Callable[[F], F]:  # noqa: A002 (click's word)
-    """Take files or directories with manifests, or - for standard input."""
+    """Add the option for files or directories with manifests, or - for standard input."""
     return click.option(
         "-f",
         "--filename",
@@ -103,13 +103,13 @@ class DryRunCommand(click.Command):
 
 class _DryRunOption(click.Option):
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the name and the text for --help; click knows no option whose value is optional."""
+        """Return the name and the text for --help; click does not support options with an optional value."""
         record = super().get_help_record(ctx)
         return record and ("--dry-run[=client|server]", record[1])
 
 
 def dry_run_option(client: str, server: str) -> Callable[[F], F]:
-    """Take whether to change nothing, for a DryRunCommand; the texts describe what client and server do."""
+    """Add the option --dry-run, for a DryRunCommand; the texts describe what client and server do."""
     return click.option(
         "--dry-run",
         cls=_DryRunOption,
@@ -120,7 +120,7 @@ def dry_run_option(client: str, server: str) -> Callable[[F], F]:
 
 
 def apply_dry_run_option(function: F) -> F:
-    """Take whether to change nothing, for a DryRunCommand that applies objects."""
+    """Add the option --dry-run, for a DryRunCommand that applies objects."""
     option = dry_run_option(
         "print the objects that would be sent, without sending them",
         "send them as dry-run requests and print the differences",

@@ -28,7 +28,7 @@ class NoOperator(TargetError):
 
 
 def load_operator(target: str) -> Operator:
-    """Load the operator that TARGET names: an Operator, a factory of one, or what a module declares."""
+    """Load the operator of TARGET: an Operator, a factory of one, or the declarations of a module."""
     place, _, name = _split(target)
     module = _load(place)
     if name:

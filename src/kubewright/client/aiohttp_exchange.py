@@ -78,7 +78,7 @@ class AiohttpBody:
         return await _whole(self._response, deadline)
 
     def release(self) -> None:
-        """Give the connection back after the end of the body, else close it."""
+        """Return the connection to the pool if the body was read to its end; otherwise close it."""
         if self._response.content.at_eof():
             self._response.release()
         else:

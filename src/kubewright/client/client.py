@@ -63,7 +63,7 @@ class ServiceAccountToken:
 class Client(ClientWriter):
     """A client of one cluster: `async with Client(load_config()) as client: ...`.
 
-    Kinds are given as classes, and objects come typed; or as `Kind`, and objects are wire dictionaries.
+    Kinds are given as classes, and objects are typed; or as `Kind`, and objects are dicts.
     Every request has a timeout. Methods raise the exceptions of `kubewright.api.failures`.
     """
 

@@ -34,7 +34,7 @@ class Recorded(msgspec.Struct):
 
 
 class Recording:
-    """Collect accesses: give `observe` to a `ClusterConfig` as its observer."""
+    """Collect accesses: pass `observe` to a `ClusterConfig` as its observer."""
 
     def __init__(self) -> None:
         self.accesses: Counter[RecordedAccess] = Counter()
@@ -44,8 +44,8 @@ class Recording:
         access = access_of(request)
         if access is None:
             return
-        # A refusal that names no rule comes from admission, such as in a namespace on its way out; one that
-        # does may name another verb: an apply that would create takes that right too.
+        # A refusal without a rule comes from admission, such as in a terminating namespace. One with a rule may
+        # name another verb: an apply that creates the object needs `create` too.
         if isinstance(refusal, Forbidden) and refusal.rule is not None:
             access = msgspec.structs.replace(access, verb=refusal.rule.verb, denied=True)
         self.accesses[access] += 1

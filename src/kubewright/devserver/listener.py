@@ -41,11 +41,11 @@ class Front(Handler):
         return self._handle(request)
 
     def admit(self, request: Request) -> int:
-        """Take bodies of the size that the API takes."""
+        """Return the maximum body size."""
         return MAX_BODY
 
     def too_large(self, request: Request, largest: int) -> Response:
-        """Refuse with the Status of the API."""
+        """Return a 413 response with a Status object."""
         return Response(413, encode(StatusError.too_large(f"limit is {largest}").wire()), JSON)
 
     def preamble(self, headers: Fields) -> str:

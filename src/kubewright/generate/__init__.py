@@ -2,7 +2,7 @@
 
 `crds`, `rbac`, `network`, `deployment` and `samples` render one part each, and `manifests` puts them together.
 `installer` renders the roles for installing them. `kustomize` and `helm` write the same documents as trees of files,
-`olm` as a bundle, which `scorecard` and `capability` check. `names` holds the names of all objects, `documents` writes
+`olm` as a bundle, which `scorecard` and `capability` check. `names` has the names of all objects, `documents` writes
 YAML.
 """
 

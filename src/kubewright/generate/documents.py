@@ -13,7 +13,7 @@ HEADER = "# Rendered by kubewright from the operator's declarations: change thos
 
 
 class _Dumper(yaml.SafeDumper):
-    """Write no anchors: a document must be readable by itself."""
+    """A YAML dumper without anchors: a document must be readable by itself."""
 
     def ignore_aliases(self, data: Any) -> bool:
         """Write repeated values out."""
@@ -21,7 +21,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    """Write several lines as lines."""
+    """Write text of several lines as a block."""
     return yaml.ScalarNode("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
 
@@ -29,19 +29,19 @@ _Dumper.add_representer(str, _text)
 
 
 def to_yaml(documents: Iterable[JsonObject]) -> str:
-    """Write documents, one after the other, each with its own mark."""
+    """Write several documents, each with a document marker."""
     return "".join(f"---\n{plain_yaml(document)}" for document in documents)
 
 
 def plain_yaml(value: Any) -> str:
-    """Write one value, in the order in which it is given."""
+    """Write one value, keeping the order of its keys."""
     return yaml.dump(
         value, Dumper=_Dumper, sort_keys=False, default_flow_style=False, width=120, allow_unicode=True
     )
 
 
 def file_name(document: JsonObject) -> str:
-    """Name the file of a document: kind and name, in lower case."""
+    """Return the file name of a document: kind and name, in lower case."""
     return f"{document['kind'].lower()}-{document['metadata']['name']}.yaml"
 
 

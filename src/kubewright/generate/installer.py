@@ -27,7 +27,7 @@ _DIAGNOSIS: list[dict[str, Any]] = [
 def installer(operator: Operator, subject: str, settings: Settings = USUAL) -> list[JsonObject]:
     """Render the namespace, and the roles with which a user or ServiceAccount (`namespace/name`) installs the rest.
 
-    It covers every part but samples: those are for users of the kinds.
+    The roles cover every part except samples, which are for users of the kinds.
     """
     names = Names(operator.name)
     documents = manifests(operator, [part for part in PARTS if part != "samples"], settings)
@@ -36,10 +36,10 @@ def installer(operator: Operator, subject: str, settings: Settings = USUAL) -> l
         places[document["metadata"].get("namespace", "")].append(document)
     rendered = [document for document in documents if document["kind"] == "Namespace"]
     for namespace, there in sorted(places.items()):
-        rules = [*_by_name(there), *_handed_on(there)]
+        rules = [*_by_name(there), *_granted_rules(there)]
         if namespace == names.namespace:
             rules += _DIAGNOSIS
-        rendered += _granted(names, namespace, rules, subject)
+        rendered += _role_and_binding(names, namespace, rules, subject)
     return rendered
 
 
@@ -54,20 +54,22 @@ def _by_name(documents: Iterable[JsonObject]) -> list[JsonObject]:
     ]
 
 
-def _handed_on(documents: Iterable[JsonObject]) -> list[JsonObject]:
+def _granted_rules(documents: Iterable[JsonObject]) -> list[JsonObject]:
     rules: list[JsonObject] = []
     for document in documents:
         rules += [rule for rule in document.get("rules", ()) if rule not in rules]
     return rules
 
 
-def _granted(names: Names, namespace: str, rules: Sequence[JsonObject], subject: str) -> list[JsonObject]:
+def _role_and_binding(
+    names: Names, namespace: str, rules: Sequence[JsonObject], subject: str
+) -> list[JsonObject]:
     kind = "Role" if namespace else "ClusterRole"
     role = named(RBAC, kind, names.installer, names, namespace)
     binding = named(RBAC, f"{kind}Binding", names.installer, names, namespace)
     reference = {"apiGroup": GROUP, "kind": kind, "name": names.installer}
     for document in (role, binding):
-        # They are the administrator's: what is no longer asked for is found by labels, and they must not be.
+        # No labels: pruning selects by label and must not delete the administrator's roles.
         del document["metadata"]["labels"]
     return [
         {**role, "rules": list(rules)},

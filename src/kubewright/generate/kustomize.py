@@ -11,10 +11,10 @@ _OPTIONAL = ("monitoring", "network")
 
 
 def kustomize(operator: Operator, settings: Settings = USUAL) -> dict[str, str]:
-    """Render a tree: `kubectl apply -k DIR` brings the operator, `DIR/samples` its samples.
+    """Render a tree: `kubectl apply -k DIR` installs the operator, `DIR/samples` its samples.
 
     Monitoring and network policy are components: `components: [DIR/monitoring]` in an overlay adds one.
-    Nothing is prefixed or patched: the files are what is applied.
+    Nothing is prefixed or patched: the files are applied as they are.
     """
     parts = parts_of(operator, Names(operator.name), PARTS, settings)
     tree: dict[str, str] = {}

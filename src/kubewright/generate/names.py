@@ -7,7 +7,7 @@ from kubewright.webhook import WebhookNames
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Names of one operator's objects; all begin with its own."""
+    """Names of one operator's objects; all begin with the operator's name."""
 
     operator: str
     namespace: str = ""
@@ -18,56 +18,56 @@ class Names:
 
     @property
     def account(self) -> str:
-        """Name the ServiceAccount."""
+        """Return the name of the ServiceAccount."""
         return f"{self.operator}-controller-manager"
 
     @property
     def manager(self) -> str:
-        """Name the Deployment."""
+        """Return the name of the Deployment."""
         return f"{self.operator}-controller-manager"
 
     @property
     def metrics_service(self) -> str:
-        """Name the Service in front of the metrics."""
+        """Return the name of the Service for metrics."""
         return f"{self.operator}-controller-manager-metrics-service"
 
     @property
     def metrics_reader(self) -> str:
-        """Name the role for reading metrics."""
+        """Return the name of the role for reading metrics."""
         return f"{self.operator}-metrics-reader"
 
     @property
     def review_role(self) -> str:
-        """Name the role for authorizing requests for metrics."""
+        """Return the name of the role for authorizing requests for metrics."""
         return f"{self.operator}-metrics-auth-role"
 
     @property
     def role(self) -> str:
-        """Name the role with the operator's own rules."""
+        """Return the name of the role with the operator's own rules."""
         return f"{self.operator}-manager-role"
 
     @property
     def lease_role(self) -> str:
-        """Name the role for leader election."""
+        """Return the name of the role for leader election."""
         return f"{self.operator}-leader-election-role"
 
     @property
     def webhook_role(self) -> str:
-        """Name the role to keep webhooks and their certificates right."""
+        """Return the name of the role for updating webhook registrations and certificates."""
         return f"{self.operator}-webhook-role"
 
     @property
     def installer(self) -> str:
-        """Name the roles for installing the operator."""
+        """Return the name of the roles for installing the operator."""
         return f"{self.operator}-installer"
 
     @property
     def monitor(self) -> str:
-        """Name the ServiceMonitor."""
+        """Return the name of the ServiceMonitor."""
         return f"{self.operator}-controller-manager-metrics-monitor"
 
     def user_role(self, kind: str, which: str) -> str:
-        """Name a role for users of a kind."""
+        """Return the name of a role for users of a kind."""
         return f"{self.operator}-{kind.lower()}-{which}-role"
 
     @property

@@ -47,7 +47,7 @@ class Package:
     minimum_kubernetes: str = "1.29.0"
     replaces: str = ""
     icon: str = _ICON
-    """A picture in base64; by default a wheel."""
+    """An image in base64; by default a wheel."""
     icon_type: str = "image/svg+xml"
 
 
@@ -60,7 +60,7 @@ def bundle(operator: Operator, package: Package, settings: Settings = USUAL) -> 
         spec = definition["spec"]
         manifests[f"{spec['group']}_{spec['names']['plural']}.yaml"] = definition
     for document in (*_beside(operator, names, settings), *user_roles(operator, names)):
-        # OLM puts them where the operator is installed.
+        # OLM creates them in the namespace in which the operator is installed.
         document["metadata"].pop("namespace", None)
         manifests[file_name(document)] = document
     tree = {f"bundle/manifests/{name}": HEADER + plain_yaml(each) for name, each in manifests.items()}
@@ -150,7 +150,7 @@ def _deployment(operator: Operator, names: Names, settings: Settings) -> JsonObj
     container["env"] = [*container.get("env", []), {"name": _WATCHED, "valueFrom": selected}]
     container["args"].append(f"--namespace=$({_WATCHED})")
     if operator.webhooks:
-        # OLM makes the certificates and the configurations, under names of its own.
+        # OLM creates the certificates and the webhook configurations, under its own names.
         container["args"] += ["--webhook-reach=given", f"--webhook-cert-dir={CERTIFICATES}"]
     return spec
 

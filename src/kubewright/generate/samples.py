@@ -41,7 +41,7 @@ def sample(declared: type[Object]) -> JsonObject:
         "metadata": {"name": f"{kind.kind.lower()}-sample"},
     }
     asked = {name: part for name, part in schema["properties"].items() if name not in _NOT_ASKED}
-    # A spec is shown even where everything in it may be left out.
+    # A spec is shown even if everything in it is optional.
     shown = [name for name, part in asked.items() if part.get("type") == "object"]
     made |= _object({"properties": asked, "required": [*schema.get("required", ()), *shown]})
     if troubles := validate(schema, made):
@@ -65,7 +65,7 @@ def _value(schema: Schema) -> Any:
     if "example" in schema:
         return schema["example"]
     if schema.get("type") == "object" and "properties" in schema:
-        # The default of a whole object leaves out what each field has as its own.
+        # The default of a whole object omits the defaults of its fields.
         return {**_object(schema), **schema.get("default", {})}
     if "default" in schema:
         return schema["default"]

@@ -91,7 +91,7 @@ def _without_descriptors(definitions: list[JsonObject], owned: list[JsonObject],
     for each in owned:
         described = {entry["path"] for entry in each.get(f"{part}Descriptors", ())}
         fields = _schema(definitions, each["kind"], each["version"], part)
-        # A kind may have no status; one without a spec is refused there as well.
+        # A kind may have no status; operator-sdk rejects one without a spec as well.
         if not fields and part == "spec":
             yield f"{each['kind']} {each['version']} has no {part}"
         for name in sorted(set(fields) - described):

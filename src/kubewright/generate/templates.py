@@ -13,7 +13,7 @@ _NEST = 2
 
 
 class Template:
-    """One document of a chart, and what Helm puts where.
+    """One document of a chart, and the template expressions in it.
 
     `place` stands for a value inside a line, `lines` for whole lines: as a list item, or as a key of a mapping.
     """
@@ -24,34 +24,34 @@ class Template:
         self._condition = ""
 
     def place(self, template: str) -> str:
-        """Take this template for the value that the result is put at."""
+        """Return a placeholder for a value, which is replaced by this template."""
         self._places.append(template)
         return f"helm-place-{len(self._places) - 1}"
 
     def lines(self, *templates: str) -> str:
-        """Take these lines for the list item or the key that the result is put at.
+        """Return a placeholder for a list item or a key, which is replaced by these lines.
 
         `HERE` in them is the indentation of the line, `NEST` of what belongs to it.
         """
         return self.place("\n".join(templates))
 
     def block(self, key: str, value: str) -> str:
-        """Take `key` with all of `value`, and nothing at all where that is empty."""
+        """Return a placeholder for `key` with all of `value`; it is omitted if the value is empty."""
         return self.lines(
             f"{{{{- with {value} }}}}", f"{key}:", "  {{- toYaml . | nindent NEST }}", "{{- end }}"
         )
 
     def only_if(self, condition: str) -> None:
-        """Render the document only where a condition holds."""
+        """Render the document only if a condition is true."""
         self._condition = condition
 
     def replace(self, old: str, template: str) -> None:
-        """Take a template for each text that is equal to this one."""
+        """Replace each text that is equal to this one by a template."""
         self.document = self._replaced(self.document, old, self.place(template))
 
     def text(self) -> str:
         """Write the file."""
-        # What looks like a template in a description or a rule is text.
+        # Escape text in a description or a rule that looks like a template.
         plain = plain_yaml(self.document).replace("{{", '{{ "{{" }}')
         filled = "\n".join(map(self._filled, plain.split("\n")))
         if not self._condition:

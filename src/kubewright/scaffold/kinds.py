@@ -13,7 +13,7 @@ from kubewright.scaffold.texts import fill
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """New files, and what to import into the operator's module and to give its Operator."""
+    """New files, and the names to import into the operator's module and to pass to its Operator."""
 
     files: dict[str, str]
     module: str
@@ -23,7 +23,7 @@ class Addition:
 
     @property
     def names(self) -> list[str]:
-        """Name what is imported."""
+        """Return the names to import."""
         return [*self.controllers, *self.webhooks, *self.kinds]
 
 

@@ -83,18 +83,18 @@ def _is_protected(group: str) -> bool:
 
 
 def package_name(project: str) -> str:
-    """Name the Python package of a project."""
+    """Return the name of a project's Python package."""
     return project.replace("-", "_")
 
 
 def module_name(kind: str) -> str:
-    """Name the module of a kind: FooBar is foo_bar."""
+    """Return the module name of a kind: foo_bar for FooBar."""
     name = "_".join(_words(kind))
     return f"{name}_kind" if keyword.iskeyword(name) else name
 
 
 def variable_name(kind: str) -> str:
-    """Name an object of a kind in code: the last word of FooBar is bar."""
+    """Return a variable name for an object of a kind, its last word: bar for FooBar."""
     name = _words(kind)[-1]
     if not name.isidentifier() or keyword.iskeyword(name) or hasattr(builtins, name) or name in _USED:
         return f"{name}_" if name.isidentifier() else "subject"
@@ -102,13 +102,13 @@ def variable_name(kind: str) -> str:
 
 
 def controller_name(kind: str) -> str:
-    """Name the controller of a kind in code."""
+    """Return a variable name for the controller of a kind."""
     name = plural_of("_".join(_words(kind)))
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def version_class(kind: str, version: str) -> str:
-    """Name the class of a further version: Cart and v2beta1 is CartV2Beta1."""
+    """Return the class name of a further version: CartV2Beta1 for Cart and v2beta1."""
     return kind + re.sub(r"[a-z]+", lambda word: word[0].capitalize(), version)
 
 

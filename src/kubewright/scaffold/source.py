@@ -38,7 +38,7 @@ def add_import(source: str, module: str, *wanted: str) -> str:
 def add_to_operator(
     source: str, name: str, *, controllers: list[str], webhooks: list[str], kinds: list[str]
 ) -> str:
-    """Give the one `Operator(...)` of a file more controllers, webhooks and kinds; write one where there is none."""
+    """Add controllers, webhooks and kinds to the only `Operator(...)` of a file; add one if there is none."""
     calls = [node for node in ast.walk(ast.parse(source)) if _is_operator(node)]
     if not calls:
         return _with_operator(source, name, controllers, webhooks, kinds)
@@ -65,7 +65,7 @@ def add_to_operator(
 
 
 def add_class_keyword(source: str, class_name: str, keyword: str, value: str) -> str:
-    """Give a class statement a keyword, unless it has it."""
+    """Add a keyword to a class statement unless it is present."""
     for node in ast.parse(source).body:
         if isinstance(node, ast.ClassDef) and node.name == class_name:
             if any(each.arg == keyword for each in node.keywords):
@@ -82,7 +82,7 @@ def add_class_keyword(source: str, class_name: str, keyword: str, value: str) ->
 
 
 class ClassParts(NamedTuple):
-    """What a class statement says, as it is written."""
+    """The parts of a class statement, as source text."""
 
     keywords: dict[str, str]
     names: set[str]

@@ -8,12 +8,12 @@ _PLACE = re.compile(r"%\{([a-z_]+)\}")
 
 
 def fill(template: str, **values: str) -> str:
-    """Write a template with its places filled; a place without a value is an error."""
+    """Render a template; a placeholder without a value raises KeyError."""
     return _PLACE.sub(lambda place: values[place[1]], _read(f"templates/{template}.txt"))
 
 
 def lock() -> str:
-    """Give the packages that this kubewright was tested with, by version and hash."""
+    """Return the lock file: the packages that this kubewright was tested with, by version and hash."""
     return _read("data/requirements.lock")
 
 

@@ -115,7 +115,7 @@ class Cluster(OnOneLoop):
                 raise failure
         finally:
             if not as_admin:
-                # A cluster of the test's own goes whole, and its faults may be in the way.
+                # A cluster of the test's own is deleted entirely, and its injected faults could fail the requests.
                 if self._faults is None:
                     await revoke(self.client, operator, self.namespace)
                 if path := os.environ.get(VARIABLE):

@@ -29,27 +29,27 @@ def environment(server_name: ServerName) -> Generator[RunningEnvironment, None, 
 
 @pytest_asyncio.fixture
 async def cluster(environment: RunningEnvironment) -> AsyncGenerator[Cluster, None]:
-    """Give a test a namespace of its own; it is deleted afterwards."""
+    """Create a namespace for one test, and delete it afterwards."""
     async with isolated(environment.name, environment.kubeconfig) as made:
         yield made
 
 
 @pytest_asyncio.fixture
 async def embedded_cluster() -> AsyncGenerator[Cluster, None]:
-    """Give a test an embedded cluster of its own, whose faults it may switch on."""
+    """Run an embedded cluster for one test, which may inject faults."""
     async with embedded() as made:
         yield made
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def module_cluster(environment: RunningEnvironment) -> AsyncGenerator[Cluster, None]:
-    """Give the tests of a module one namespace; they must run on the module's loop."""
+    """Create a namespace for the tests of a module; they must run on the module's loop."""
     async with isolated(environment.name, environment.kubeconfig) as made:
         yield made
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def session_cluster(environment: RunningEnvironment) -> AsyncGenerator[Cluster, None]:
-    """Give all tests of a run one namespace; they must run on the session's loop."""
+    """Create a namespace for all tests of a run; they must run on the session's loop."""
     async with isolated(environment.name, environment.kubeconfig) as made:
         yield made

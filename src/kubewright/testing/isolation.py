@@ -36,7 +36,7 @@ async def isolated(
             await made.eventually(core_v1.ConfigMap, "kube-root-ca.crt")
             yield made
         finally:
-            # A cluster of one's own goes whole, and its faults may be in the way.
+            # A cluster of the caller's own is deleted entirely, and its injected faults could fail the request.
             if faults is None:
                 await client.delete(core_v1.Namespace, namespace)
 

@@ -1,10 +1,11 @@
 """Webhooks: their declarations, and the pure functions that answer reviews.
 
-In reading order: `declaration` (`validating_webhook`, `mutating_webhook`) and `findings` (what they return), `request` (what
-they are called with), `conversion` (versions of one kind), `authentication` (the users of tokens), `endpoints` (all of an operator's, with paths and names),
-`admission` and `conversion_review` (a review in, a review out), `naming`, `selectors` and `permissions`. `configurations`
-renders the webhook configurations and the conversion of CRDs. `kubewright.webhook.server` is the other half: HTTP,
-certificates, registration. The manager loads it for operators that have webhooks, an author never does.
+Read in this order: `declaration` (`validating_webhook`, `mutating_webhook`), `findings` (what they return), `request`
+(what they are called with), `conversion` (versions of one kind), `authentication` (the users of tokens), `endpoints`
+(all webhooks of an operator, with paths and names), `admission` and `conversion_review` (from a review to its response),
+`naming`, `selectors` and `permissions`. `configurations` renders the webhook configurations and the conversion of CRDs.
+`kubewright.webhook.server` has the HTTPS server, certificates and registration. The manager imports it for operators
+with webhooks; authors do not import it.
 """
 
 from kubewright.api.problems import (

@@ -1,4 +1,4 @@
-"""AdmissionReview in, AdmissionReview out, by pure functions around the author's.
+"""Answer AdmissionReviews with the author's functions (pure functions).
 
 `read_admission` decodes a body into an `AdmissionCall`, the author's function is called with its arguments, and
 `AdmissionCall.answer` encodes what it found. `review_admission` does all of it for a function that is not async.
@@ -87,12 +87,12 @@ _encoder = msgspec.json.Encoder()
 
 @cache
 def _decoder() -> msgspec.json.Decoder[_Review]:
-    """Return what reads a review; made when the first comes, because most operators have no webhooks."""
+    """Return the decoder of reviews, created on first use: most operators have no webhooks."""
     return msgspec.json.Decoder(_Review)
 
 
 class UserCodeFailed(Exception):
-    """The author's function raised; the cause is what it raised."""
+    """The author's function raised an exception, which is the cause of this one."""
 
     def __init__(self, uid: str, request: AdmissionRequest, version: str) -> None:
         super().__init__(uid)
@@ -109,7 +109,7 @@ class _Verdict(msgspec.Struct):
 
 
 class AdmissionCall(msgspec.Struct, frozen=True):
-    """One AdmissionReview that was read and waits for what the author's function finds."""
+    """One decoded AdmissionReview, before the author's function is called."""
 
     webhook: Admission[Any]
     subject: Any
@@ -119,14 +119,14 @@ class AdmissionCall(msgspec.Struct, frozen=True):
     _version: str
 
     def run(self) -> Findings:
-        """Call a function that is not async; raise UserCodeFailed for what it raises."""
+        """Call a function that is not async; raise UserCodeFailed if it raises an exception."""
         try:
             return self.webhook.call(self.subject, self.old, self.request)
         except Exception as error:
             raise self._failed() from error
 
     async def run_async(self) -> Findings:
-        """Call an async function; raise UserCodeFailed for what it raises."""
+        """Call an async function; raise UserCodeFailed if it raises an exception."""
         try:
             return await self.webhook.call_async(self.subject, self.old, self.request)
         except Exception as error:
@@ -156,7 +156,7 @@ class AdmissionCall(msgspec.Struct, frozen=True):
 
 
 def read_admission(webhook: Admission[Any], body: bytes) -> AdmissionCall | bytes:
-    """Read one AdmissionReview; return the answer where the author's function is not needed for it.
+    """Read one AdmissionReview; return the response if the author's function need not be called.
 
     Raise BadReview for a body that is not a review.
     """
@@ -198,7 +198,7 @@ def _review(response: JsonObject, version: str) -> bytes:
 def _lets_go(wire: _Request) -> bool:
     """Return True if nothing but the metadata of a terminating object changes, as when a finalizer is removed.
 
-    Such an object may be older than a rule that it breaks, or than its class. Validating it would keep it for ever.
+    Such an object may be older than a rule that it violates, or than its class. Validation would keep it forever.
     """
     old = bytes(wire.old_object)
     if wire.operation != "UPDATE" or wire.sub_resource or b'"deletionTimestamp"' not in old:
@@ -303,7 +303,7 @@ def _refusal(verdict: _Verdict, declared: Any, request: AdmissionRequest) -> Jso
 
 
 def _patch(declared: Any, after: Any, raw: msgspec.Raw) -> list[JsonObject]:
-    """Return what the author changed, addressed to the object as it came."""
+    """Return the author's changes as a patch of the received object."""
     data = bytes(raw)
     if isinstance(declared, Kind):
         return json_diff(parse(data), after)

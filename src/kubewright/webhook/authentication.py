@@ -1,4 +1,4 @@
-"""Token authentication for an API server: TokenReview in, TokenReview out."""
+"""Token authentication for an API server: answer TokenReviews."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
@@ -38,7 +38,7 @@ class Authentication:
     """Authenticate the bearer of a token for an API server: made by `authenticates`.
 
     API servers are configured with the flag `--authentication-token-webhook-config-file`, not with an object in the
-    cluster, so it is served and registered nowhere. A `def` is run in a thread, an `async def` on the event loop.
+    cluster, so kubewright neither serves nor registers it. A `def` is run in a thread, an `async def` on the event loop.
     """
 
     def __init__(self, function: TokenFunction, *, path: str = AUTHENTICATE_PATH) -> None:
@@ -60,15 +60,15 @@ class Authentication:
 
 
 def authenticates(function: TokenFunction) -> Authentication:
-    """Let the decorated function return the user that a token belongs to, or None.
+    """Declare a function that returns the user of a token, or None.
 
-    It is called with the token, and the audiences that the token has to be meant for, if there are any.
+    It is called with the token, and with the audiences for which the token must be valid, if there are any.
     """
     return Authentication(function)
 
 
 class TokenFailed(Exception):
-    """The author's function raised; `answer` reports that to the API server, the cause is what it raised."""
+    """The author's function raised an exception, which is the cause; `answer` is the response to the API server."""
 
     def __init__(self, answer: bytes) -> None:
         super().__init__("a token could not be reviewed")
@@ -76,7 +76,7 @@ class TokenFailed(Exception):
 
 
 class TokenCall(msgspec.Struct, frozen=True):
-    """One TokenReview that was read and waits for what the author's function returns."""
+    """One decoded TokenReview, before the author's function is called."""
 
     authentication: Authentication
     token: str
@@ -84,14 +84,14 @@ class TokenCall(msgspec.Struct, frozen=True):
     _version: str
 
     def run(self) -> bytes:
-        """Answer with a function that is not async; raise TokenFailed for what it raises."""
+        """Answer with a function that is not async; raise TokenFailed if it raises an exception."""
         try:
             return self._answer(self.authentication.call(self.token, self.audiences))
         except Exception as error:
             raise self._failed() from error
 
     async def run_async(self) -> bytes:
-        """Answer with an async function; raise TokenFailed for what it raises."""
+        """Answer with an async function; raise TokenFailed if it raises an exception."""
         try:
             return self._answer(await self.authentication.call(self.token, self.audiences))
         except Exception as error:
@@ -112,7 +112,7 @@ class TokenCall(msgspec.Struct, frozen=True):
 
 
 def read_token(authentication: Authentication, body: bytes) -> TokenCall:
-    """Read one TokenReview; raise BadReview for a body that is no review."""
+    """Read one TokenReview; raise BadReview for a body that is not a review."""
     review, version = read_review(_reviews, body, KIND, *API_VERSIONS)
     if not review.spec.token:
         raise BadReview("spec.token is missing")

@@ -21,7 +21,7 @@ GROUP = "admissionregistration.k8s.io"
 REVIEW_VERSIONS = ["v1"]
 SERVICE_PORT = 443
 REPLACED = "kubewright/replaced"
-"""Annotation in which a run by URL keeps what it replaced, to be restored by the run that ends last."""
+"""Annotation with what a run by URL replaced; the run that ends last restores it."""
 JsonObject = dict[str, Any]
 
 
@@ -164,7 +164,7 @@ def _rule(webhook: Admission[Any]) -> JsonObject:
 
 
 def _elsewhere(webhook: Admission[Any], namespace: str) -> JsonObject | None:
-    """Exclude the operator's own namespace: its Pods could not start while no webhook answers."""
+    """Exclude the operator's own namespace: otherwise its Pods could not start while no webhook is available."""
     if not (webhook.resource.builtin and webhook.resource.namespaced):
         return None
     expression = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [namespace]}

@@ -1,4 +1,4 @@
-"""Conversion between the versions of a kind: every spoke to the hub and back, by pure functions."""
+"""Conversion between the versions of a kind: every spoke to the hub and back (pure functions)."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -13,8 +13,8 @@ Spoke = TypeVar("Spoke", bound=Object)
 class Conversion(Generic[Hub, Spoke]):
     """Declare how one version becomes another: `Conversion(Foo, FooV1Alpha1, up=..., down=...)`.
 
-    `up` makes the hub's version of a spoke's object, `down` the reverse. Metadata may be handed on or left
-    out; only labels and annotations may be changed. A kind with three versions has two conversions to one hub.
+    `up` converts a spoke's object to the hub's version, `down` does the reverse. Metadata may be passed on or
+    omitted; only labels and annotations may be changed. A kind with three versions has two conversions to one hub.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""ConversionReview in, ConversionReview out: all objects converted, or a failure that names the bad ones."""
+"""Answer ConversionReviews: all objects converted, or a failure with the names of those that cannot be."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -129,7 +129,7 @@ def _convert(kinds: ByKind, raw: msgspec.Raw, desired: str) -> msgspec.Raw:
 
 
 def _metadata(made: Object, before: JsonObject, raw: msgspec.Raw, what: str) -> dict[str, Any]:
-    """Return the metadata as it came; of the author's only labels and annotations count."""
+    """Return the received metadata with the author's labels and annotations; other changes are ignored."""
     kept: dict[str, Any] = dict(_described.decode(raw).metadata)
     if made.metadata == Meta():
         return kept

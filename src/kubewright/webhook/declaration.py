@@ -37,7 +37,7 @@ _PATH = r"(/[a-zA-Z0-9-_]+)+|/"
 
 
 class Terms(TypedDict, total=False):
-    """When the API server calls a webhook, and what it does without an answer."""
+    """When the API server calls a webhook, and what it does if the call fails."""
 
     name: str
     """Distinguishes webhooks of one kind; by default the function's name."""
@@ -46,21 +46,21 @@ class Terms(TypedDict, total=False):
     subresources: Sequence[str]
     """Called for these subresources instead of the object itself: `["status"]`."""
     of: type[Any] | Kind
-    """The kind whose subresources these are, where their objects are of another kind: Eviction of Pod."""
+    """The kind that has these subresources, if their objects are of another kind: Eviction of Pod."""
     match_conditions: Mapping[str, str]
-    """CEL expressions by name; the webhook is called only where all are true."""
+    """CEL expressions by name; the webhook is called only if all are true."""
     object_selector: Selecting
-    """Labels of the object: `"app=web,tier in (a,b)"`, or as Kubernetes writes a LabelSelector."""
+    """Labels of the object: `"app=web,tier in (a,b)"`, or a structured LabelSelector."""
     namespace_selector: Selecting
     """Labels of the object's namespace."""
     failure_policy: FailurePolicy
-    """Refuse the request (Fail, the default) or go on (Ignore) when the webhook fails."""
+    """Reject the request (Fail, the default) or allow it (Ignore) if the webhook fails."""
     side_effects: SideEffects
     timeout: int
     """Seconds that the API server waits: 1 to 30, by default 10."""
     match_policy: MatchPolicy
     terminating: bool
-    """Called also when nothing but the metadata of a terminating object changes; by default that is allowed."""
+    """Also called if only the metadata of a terminating object changes; by default such changes are allowed."""
 
 
 class Admission(Generic[T]):
@@ -108,7 +108,7 @@ class Admission(Generic[T]):
 
     @property
     def verb(self) -> str:
-        """Return what paths and messages begin with."""
+        """Return the verb at the start of paths and messages."""
         return "mutate" if self.mutates else "validate"
 
     def call(self, subject: T, old: T | None, request: AdmissionRequest) -> Findings:
@@ -127,7 +127,7 @@ class Admission(Generic[T]):
         return await findings
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call the author's function, as the undecorated one would be."""
+        """Call the author's function directly."""
         return cast("Callable[..., Any]", self.function)(*arguments)
 
     def __repr__(self) -> str:
@@ -183,11 +183,11 @@ _WORDS = {True: "mutating_webhook", False: "validating_webhook"}
 def validating_webhook(
     kind: type[T] | Kind, *, on: Sequence[Operation] = ("create", "update"), **terms: Unpack[Terms]
 ) -> Callable[[AdmissionFunction[T]], Admission[T]]:
-    """Let the decorated function validate objects of a kind before they are stored.
+    """Declare a function that validates objects of a kind before they are stored.
 
-    It is called with the object, the old one on an update, and the request, and returns or yields what it finds.
-    On a delete it is called with the deleted object in both places. A `def` is run in a thread, an `async def` on the
-    event loop. Finalizers can be removed from a terminating object without a call, unless `terminating=True`.
+    It is called with the object, the old object on an update, and the request, and returns or yields its findings.
+    On a delete both arguments are the deleted object. A `def` is run in a thread, an `async def` on the event loop.
+    Finalizers can be removed from a terminating object without a call, unless `terminating=True`.
     """
 
     def declare(function: AdmissionFunction[T]) -> Admission[T]:
@@ -203,10 +203,10 @@ def mutating_webhook(
     reinvocation: Reinvocation = "Never",
     **terms: Unpack[Terms],
 ) -> Callable[[AdmissionFunction[T]], Admission[T]]:
-    """Let the decorated function default objects of a kind, by changing the one it is called with.
+    """Declare a function that sets defaults of objects of a kind, by changing the object that it is called with.
 
-    What it changes becomes the smallest patch; fields that the class does not know stay as they are. A `def` is run in
-    a thread, an `async def` on the event loop.
+    Its changes become a minimal patch; fields that the class does not declare stay as they are. A `def` is run in a
+    thread, an `async def` on the event loop.
     """
 
     def declare(function: AdmissionFunction[T]) -> Admission[T]:
@@ -216,7 +216,7 @@ def mutating_webhook(
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Return True if calling the function gives something to await or to iterate over asynchronously."""
+    """Return True if the function returns an awaitable or an async iterator."""
     while isinstance(function, partial):
         function = function.func
     method = getattr(type(function), "__call__", None)  # noqa: B004 (an object whose class defines it with `async def`)

@@ -16,7 +16,7 @@ Webhook: TypeAlias = Admission[Any] | Conversion[Any, Any] | Authentication
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """One admission webhook with its path and the name its configuration gives it."""
+    """One admission webhook with its path and its name in the webhook configuration."""
 
     webhook: Admission[Any]
     path: str
@@ -48,22 +48,22 @@ class Endpoints:
 
     @property
     def mutating(self) -> tuple[Endpoint, ...]:
-        """Return those that default objects, in the order of their declaration."""
+        """Return the mutating webhooks, in the order of their declaration."""
         return tuple(endpoint for endpoint in self.admissions if endpoint.webhook.mutates)
 
     @property
     def validating(self) -> tuple[Endpoint, ...]:
-        """Return those that validate objects."""
+        """Return the validating webhooks."""
         return tuple(endpoint for endpoint in self.admissions if not endpoint.webhook.mutates)
 
     @property
     def converted(self) -> tuple[str, ...]:
-        """Name the CRDs whose versions are converted here."""
+        """Return the names of the CRDs with a conversion webhook."""
         return tuple(versions.kind.resource for versions in self.versions.values())
 
     @property
     def unvalidated_scales(self) -> tuple[Kind, ...]:
-        """Return kinds whose objects are validated but whose scaling is not: for API servers it is another resource."""
+        """Return kinds whose objects are validated but whose `scale` is not: API servers treat it as another resource."""
         validating = [endpoint.webhook for endpoint in self.validating if "update" in endpoint.webhook.on]
         scales = {webhook.resource.resource for webhook in validating if "scale" in webhook.subresources}
         found = {
@@ -87,7 +87,7 @@ class Endpoints:
 
 
 def _endpoints(admissions: Iterable[Admission[Any]], taken: Iterable[str]) -> Iterable[Endpoint]:
-    """Give each its path: kubebuilder's for the first of a kind, with its name behind for the others."""
+    """Yield endpoints with kubebuilder's paths; a further webhook of the same kind appends its name."""
     paths = set(taken)
     seen: dict[tuple[bool, str], Admission[Any]] = {}
     for webhook in admissions:

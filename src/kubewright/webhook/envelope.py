@@ -14,7 +14,7 @@ class BadReview(KubewrightError):
 
 
 class Typed(msgspec.Struct, gc=False, rename="camel"):
-    """The identity that every document begins with."""
+    """apiVersion and kind, which every document has."""
 
     api_version: str = msgspec.field(default="", name="apiVersion")
     kind: str = ""

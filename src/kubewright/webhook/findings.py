@@ -1,4 +1,4 @@
-"""What an admission function finds: field errors, refusals, warnings, notes for the audit log."""
+"""Findings of an admission function: field errors, denials, warnings, annotations for the audit log."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from kubewright.api import DeclarationError, FieldError, names
 
 
 class Denial(msgspec.Struct, frozen=True):
-    """A refusal that is not about one field."""
+    """A denial that is not about one field."""
 
     message: str
     code: int = 403
@@ -14,29 +14,29 @@ class Denial(msgspec.Struct, frozen=True):
 
 
 class Warned(msgspec.Struct, frozen=True):
-    """A text that the writer of the object is shown; it refuses nothing."""
+    """A warning that the client shows to its user; the request is not denied."""
 
     text: str
 
 
 class AuditAnnotation(msgspec.Struct, frozen=True):
-    """A note for the API server's audit log."""
+    """An annotation for the API server's audit log."""
 
     key: str
     value: str
 
 
 Problem = FieldError | Denial | Warned | AuditAnnotation
-"""What a validating webhook returns or yields; made by the functions below."""
+"""What a validating webhook returns or yields; created by the functions below."""
 
 
 def warning(text: str) -> Warned:
-    """Warn the writer, as kubectl prints it, and let the object pass."""
+    """Return a warning, which kubectl prints; it does not deny the request."""
     return Warned(text)
 
 
 def denied(message: str) -> Denial:
-    """Refuse for a reason that is not about one field."""
+    """Deny the request for a reason that is not about one field."""
     return Denial(message)
 
 

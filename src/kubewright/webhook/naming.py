@@ -1,4 +1,4 @@
-"""What the webhook objects of an operator are called in a cluster, as kubebuilder calls them."""
+"""Names of the webhook objects of an operator, as in kubebuilder."""
 
 import msgspec
 
@@ -10,7 +10,7 @@ class WebhookNames(msgspec.Struct, frozen=True):
 
     @property
     def namespace(self) -> str:
-        """Return the namespace that it is deployed to by default."""
+        """Return the namespace to which the operator is deployed by default."""
         return f"{self.operator}-system"
 
     @property
@@ -20,20 +20,20 @@ class WebhookNames(msgspec.Struct, frozen=True):
 
     @property
     def mutating(self) -> str:
-        """Name the MutatingWebhookConfiguration."""
+        """Return the name of the MutatingWebhookConfiguration."""
         return f"{self.operator}-mutating-webhook-configuration"
 
     @property
     def validating(self) -> str:
-        """Name the ValidatingWebhookConfiguration."""
+        """Return the name of the ValidatingWebhookConfiguration."""
         return f"{self.operator}-validating-webhook-configuration"
 
     @property
     def service(self) -> str:
-        """Name the Service."""
+        """Return the name of the Service."""
         return f"{self.operator}-webhook-service"
 
     @property
     def secret(self) -> str:
-        """Name the Secret with the certificates."""
+        """Return the name of the Secret with the certificates."""
         return f"{self.operator}-webhook-server-cert"

@@ -1,4 +1,4 @@
-"""How webhooks are served and reached, and how long their certificates live: choices, apart from what carries them out."""
+"""Options of the webhook server: how it is reached, and how long its certificates live."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -7,14 +7,14 @@ from typing import Literal
 import msgspec
 
 Reach = Literal["service", "url", "given"]
-"""How the API server gets here: through a Service, at an address, or as another program has registered it, as OLM does."""
+"""How the API server reaches the webhooks: through a Service, by URL, or as registered by another program such as OLM."""
 
 
 class Lifetimes(msgspec.Struct, frozen=True):
-    """How long certificates live; each is renewed when a third of its life is left.
+    """How long certificates are valid; each is renewed when a third of its lifetime is left.
 
-    `trust` is the time API servers get to load a new authority, `follow` the time replicas get to take
-    up a new certificate, `poll` how often they look.
+    `trust` is the time that API servers get to load a new authority, `follow` the time that replicas get to load
+    a new certificate, `poll` how often replicas check for one.
     """
 
     authority: timedelta = timedelta(days=730)
@@ -27,10 +27,10 @@ class Lifetimes(msgspec.Struct, frozen=True):
 class WebhookOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Where webhooks are served and with which certificates.
 
-    The address is `:9443`, `127.0.0.1:0` or `0` for off. `reach` is detected unless it is set. `cert_dir` holds
-    an existing certificate, `client_ca` the authorities of clients that are answered. `state` is a file
-    that keeps the operator's own certificates between runs by URL; otherwise they last as long as the process. A `passing`
-    cluster ends with this run, so that nothing is logged about what it lacks afterwards.
+    The address is `:9443`, `127.0.0.1:0` or `0` for off. `reach` is detected if it is None. `cert_dir` contains
+    an existing certificate, `client_ca` the authorities of the clients that may connect. `state` is a file that keeps
+    the operator's own certificates between runs by URL; without it they last as long as the process. With `passing`
+    the cluster is deleted with this run, so no warning is logged about what remains in it.
     """
 
     bind_address: str = ":9443"

@@ -8,7 +8,7 @@ _ADMISSION = ("admissionregistration.k8s.io",)
 
 
 def webhook_rules(operator: str, webhooks: Endpoints) -> list[PolicyRule]:
-    """Return the rules to keep the webhooks reachable and trusted, for a ClusterRole: these kinds have no namespace."""
+    """Return the rules for updating address and CA bundle of the webhooks, for a ClusterRole: the kinds are cluster-scoped."""
     names, verbs = WebhookNames(operator), ("get", "patch")
     rules: list[PolicyRule] = []
     if webhooks.mutating:
@@ -29,7 +29,7 @@ def certificate_rules(operator: str, webhooks: Endpoints) -> list[PolicyRule]:
 
 
 def registration_rules(operator: str, webhooks: Endpoints) -> list[PolicyRule]:
-    """Return what a run outside the cluster needs in addition, to create and delete its webhook configurations."""
+    """Return the additional rules of a run outside the cluster, to create and delete its webhook configurations."""
     return [
         PolicyRule(rule.api_groups, rule.resources, ("create", "delete"), rule.resource_names)
         for rule in webhook_rules(operator, webhooks)

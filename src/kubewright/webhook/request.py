@@ -11,7 +11,7 @@ Operation = Literal["create", "update", "delete", "connect"]
 
 
 class GroupVersionResource(NamedTuple):
-    """A resource as URLs name it."""
+    """Group, version and plural name of a resource, as in URLs."""
 
     group: str
     version: str
@@ -30,9 +30,9 @@ class User(msgspec.Struct, frozen=True, gc=False):
 class AdmissionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The request without its objects: user, operation and resource.
 
-    `kind` and `resource` are those the object is given in; `request_kind`, `request_resource` and
-    `request_subresource` those that were asked for, in another version perhaps. `dry_run` says that nothing
-    will be stored.
+    `kind` and `resource` are those of the object that the function is called with; `request_kind`, `request_resource`
+    and `request_subresource` are those of the client's request, perhaps in another version. With `dry_run` nothing is
+    stored.
     """
 
     uid: str

@@ -1,4 +1,4 @@
-"""Label selectors as the API's structures hold them."""
+"""Label selectors in their structured form (LabelSelector)."""
 
 from collections.abc import Mapping
 from typing import Any

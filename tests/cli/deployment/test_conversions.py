@@ -56,7 +56,7 @@ async def command(cluster: Cluster, *arguments: str) -> int:
 
 @pytest.fixture
 def name(cluster: Cluster) -> str:
-    """Give what belongs to the whole cluster a name of this test's own."""
+    """Return a name for cluster-scoped objects that no other test uses."""
     return f"songs-{cluster.namespace}"
 
 

@@ -69,7 +69,7 @@ def interrupted(cluster: Cluster, *arguments: str) -> tuple[int, str]:
 
 @pytest.fixture
 def name(cluster: Cluster) -> str:
-    """Give what belongs to the whole cluster a name of this test's own."""
+    """Return a name for cluster-scoped objects that no other test uses."""
     return f"parcels-{cluster.namespace}"
 
 

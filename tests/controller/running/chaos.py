@@ -295,7 +295,7 @@ def lease_holder(world: World) -> str:
 
 
 def wrongs(world: World, accounts: Accounts) -> list[str]:
-    """Say what is not as the specs ask for; nothing when all is well."""
+    """Return the differences from the desired state; empty if there are none."""
     found: list[str] = []
     crates, depots = world.objects(Crate), world.objects(Depot)
     for crate in crates:

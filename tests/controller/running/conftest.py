@@ -34,7 +34,7 @@ async def cluster(real_config: ClusterConfig | None) -> AsyncIterator[Cluster]:
 
 @pytest.fixture
 async def collected(server_name: str) -> AsyncIterator[tuple[Cluster, ClusterConfig]]:
-    """Give a cluster whose garbage is collected."""
+    """Run a cluster with a garbage collector."""
     if server_name == "real":
         async with ControlPlane() as plane:
             config = await asyncio.to_thread(load_config, plane.kubeconfig)

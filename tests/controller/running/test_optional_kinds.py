@@ -75,7 +75,7 @@ async def uninstall(cluster: Cluster) -> None:
 
 @asynccontextmanager
 async def without_signs(cluster: Cluster) -> AsyncIterator[None]:
-    """Give a cluster that does not serve signs, and leave none."""
+    """Run the body in a cluster without the CRD of signs, and uninstall it afterwards."""
     await cluster.install(Shop)
     try:
         yield

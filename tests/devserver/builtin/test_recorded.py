@@ -16,7 +16,7 @@ DIFFERENCES = {}
 
 
 def title(entry: Any) -> str:
-    """Name a case."""
+    """Return the name of a case."""
     case = entry["case"]
     obj = case.get("create", case)
     change = "-changed" if "create" in case else ""

@@ -381,7 +381,7 @@ async def test_newcomers_wait_where_all_are_busy() -> None:
 
 @pytest.fixture(scope="module")
 def secured() -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Give what a server shows, and what its clients trust."""
+    """Return the TLS contexts of a server and of its clients."""
     bundle = begin(["127.0.0.1"], Lifetimes(), utc_now())
     context = FollowingContext()
     context.load(bundle.certificate, bundle.key)

@@ -1,4 +1,4 @@
-"""An operator's CRDs in a cluster: `install`, `uninstall`, and whether a change breaks what is stored."""
+"""An operator's CRDs in a cluster: `install`, `uninstall`, and checks whether a change breaks stored objects."""
 
 from kubewright.cli.definitions.compatibility import check_compatible, kind_in, live_definition
 from kubewright.cli.definitions.installation import (

@@ -1,4 +1,4 @@
-"""Objects as people name and compare them: kinds by name, documents from files, diffs of YAML."""
+"""Objects on the command line: kinds by name, documents from files, diffs of YAML."""
 
 from kubewright.cli.documents.applying import apply_document
 from kubewright.cli.documents.brought import brought_kinds

@@ -1,4 +1,4 @@
-"""Apply an object and report what that changed, in the words of `kubectl apply`."""
+"""Apply an object and report the result in the words of `kubectl apply`."""
 
 from typing import Literal
 
@@ -11,7 +11,7 @@ _VOLATILE = ("managedFields", "resourceVersion")
 
 
 async def apply_document(client: Client, document: JsonObject, kind: Kind, field_manager: str) -> Applied:
-    """Apply an object; return whether it was created, changed, or is as it was."""
+    """Apply an object; return whether it was created, configured or unchanged."""
     meta: JsonObject = document["metadata"]
     try:
         before = await client.get(kind, meta["name"], meta.get("namespace", ""))
@@ -24,6 +24,6 @@ async def apply_document(client: Client, document: JsonObject, kind: Kind, field
 
 
 def _content(document: JsonObject) -> JsonObject:
-    """Return an object without its status, which its controller may write in between, and without bookkeeping."""
+    """Return an object without its status, which its controller may write in between, and without server-set metadata."""
     meta = {name: value for name, value in document["metadata"].items() if name not in _VOLATILE}
     return {name: value for name, value in document.items() if name != "status"} | {"metadata": meta}

@@ -1,4 +1,4 @@
-"""Kinds that documents bring along: their CRDs are among them, so a server may not know them yet."""
+"""Kinds whose CRDs are among the documents, so that the server may not serve them yet."""
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,13 +12,13 @@ from kubewright.schema import compile_schema
 
 
 class Brought(NamedTuple):
-    """A version of a kind as its CRD describes it."""
+    """A version of a kind as defined by its CRD."""
 
     kind: Kind
     schema: JsonObject
 
     def troubles(self, document: JsonObject) -> list[str]:
-        """Return the validation errors of an object by the schema alone, without webhooks and policies."""
+        """Return the validation errors of an object according to the schema only, without webhooks and policies."""
         validator, value = compile_schema(self.schema), copy.deepcopy(document)
         unknown = [f'unknown field "{field}"' for field in validator.prune(value)]
         validator.apply_defaults(value)
@@ -48,7 +48,7 @@ class _Definition(msgspec.Struct):
 
 
 def brought_kinds(documents: Iterable[JsonObject]) -> Mapping[GroupVersionKind, Brought]:
-    """Find the kinds that CRDs among the documents define; a CRD that is none is left to the server to refuse."""
+    """Return the kinds that CRDs among the documents define; invalid CRDs are left for the server to reject."""
     found: dict[GroupVersionKind, Brought] = {}
     for document in documents:
         if document["kind"] != "CustomResourceDefinition":

@@ -1,4 +1,4 @@
-"""What would change in a cluster, as a diff of YAML."""
+"""Changes that an apply would make in a cluster, as a diff of YAML."""
 
 import copy
 import difflib
@@ -31,11 +31,11 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class InvalidDocument(KubewrightError):
-    """An object does not fit the kind that comes with it."""
+    """An object is not valid according to the CRD among the documents."""
 
 
 class Comparison(NamedTuple):
-    """What would change, as lines of a diff, what the server could not be asked about, and what it refused."""
+    """The changes as lines of a diff, notes on objects without a server-side dry run, and errors of rejected objects."""
 
     lines: list[str]
     unrehearsed: list[str]
@@ -43,10 +43,10 @@ class Comparison(NamedTuple):
 
 
 async def differences(client: Client, documents: Sequence[JsonObject], field_manager: str) -> Comparison:
-    """Compare what is there with what would be, by the server's own dry run.
+    """Compare the live objects with the result of a server-side dry run.
 
-    A server cannot rehearse what goes into a kind or a namespace that it does not have yet: such an object is
-    validated against the CRD among the documents, and reported.
+    The server cannot dry-run an object whose kind or namespace does not exist yet. An object of such a kind is
+    validated against the CRD among the documents; both cases are noted.
     """
     brought, found = brought_kinds(documents), Comparison([], [], [])
     for document in documents:
@@ -88,7 +88,7 @@ async def _compare(
             raise
         planned = document
         found.unrehearsed.append(f"{called(document)} was not checked: its namespace is on its way out")
-    # Without a status subresource the status is a field like any other, and this sets it.
+    # Without a status subresource, an apply sets the status like any other field.
     found.lines.extend(diff(called(document), live, planned, status="status" in document))
 
 
@@ -107,9 +107,9 @@ def _check(document: JsonObject, brought: Brought) -> None:
 def diff(
     name: str, before: JsonObject | None, after: JsonObject | None, *, status: bool = False
 ) -> Iterator[str]:
-    """Yield the lines by which an object differs; None stands for one that does not exist.
+    """Yield the lines of the diff of an object; None means that it does not exist.
 
-    The values of a Secret are masked as in `kubectl diff`: it is shown that one changes, not what it is.
+    The values of a Secret are masked as in `kubectl diff`: the diff shows that a value changes, not the value.
     """
     before, after = _shown(before, status), _shown(after, status)
     if "Secret" in (before.get("kind"), after.get("kind")):
@@ -142,7 +142,7 @@ def show(lines: Iterable[str]) -> None:
 
 
 def _shown(obj: JsonObject | None, status: bool) -> JsonObject:
-    """Return the fields to compare: those that only the server sets differ without meaning anything."""
+    """Return the fields to compare, without those that only the server sets."""
     if obj is None:
         return {}
     metadata = {name: value for name, value in obj["metadata"].items() if name not in _SERVER_SIDE}
@@ -155,7 +155,7 @@ def _lines(fields: JsonObject) -> list[str]:
 
 
 def _masked(before: JsonObject, after: JsonObject) -> tuple[JsonObject, JsonObject]:
-    """Replace the values of two states of a Secret, so that one that differs still does."""
+    """Mask the values of two states of a Secret; values that differ still differ."""
     before, after = copy.deepcopy(before), copy.deepcopy(after)
     for path in _SECRET_VALUES:
         old, new = _values(before, path), _values(after, path)

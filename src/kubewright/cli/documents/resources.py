@@ -1,4 +1,4 @@
-"""Kinds by the names people use for them, and documents from files."""
+"""Kinds by plural, singular or short name, and documents from files."""
 
 import json
 import sys
@@ -15,11 +15,11 @@ from kubewright.documents import DocumentError, read_json, read_yaml
 
 
 class ResourceError(KubewrightError):
-    """A name that stands for no kind, or a file that holds no objects."""
+    """An unknown kind, or a file without objects."""
 
 
 class Requested(NamedTuple):
-    """Objects that a command was asked for: a kind or a category as it was typed, and names, or none for all."""
+    """Objects selected on the command line: a kind or a category as typed, and names; no names select all."""
 
     resource: str
     names: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ async def find_resources(client: Client, name: str) -> list[ApiResource]:
 
 
 def read_documents(paths: Sequence[Path]) -> list[JsonObject]:
-    """Read the objects of YAML or JSON files; `-` is standard input, a folder stands for the files in it."""
+    """Read the objects of YAML or JSON files; `-` is standard input, and of a folder all files are read."""
     documents = [document for path in paths for source in _sources(path) for document in _parse(source)]
     if paths and not documents:
         raise ResourceError(f"{', '.join(map(str, paths))}: there are no objects in it")
@@ -96,9 +96,9 @@ def _parse(path: Path) -> list[JsonObject]:
 
 
 def read_values(text: str, source: str) -> list[Any]:
-    """Return the values of a JSON or YAML text; raise ResourceError where it is neither, or repeats a key."""
+    """Return the values of a JSON or YAML text; raise ResourceError if it is invalid or repeats a key."""
     if text.lstrip().startswith("{"):
-        # What is no JSON may be YAML in flow style, and is reported as YAML.
+        # Invalid JSON may be YAML in flow style, so errors are reported as those of YAML.
         with suppress(DocumentError):
             return [read_json(text)]
     try:
@@ -111,7 +111,7 @@ def read_values(text: str, source: str) -> list[Any]:
 
 
 def _unpacked(found: object, path: Path) -> list[JsonObject]:
-    """Return the object, or the items of a List; raise ResourceError where a name is missing."""
+    """Return the object, or the items of a List; raise ResourceError if a name is missing."""
     document = cast("JsonObject", found) if isinstance(found, dict) else {}
     if not all(isinstance(document.get(name), str) for name in ("apiVersion", "kind")):
         raise ResourceError(f"{path} contains a document without apiVersion and kind")

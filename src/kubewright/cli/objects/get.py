@@ -21,7 +21,7 @@ OUTPUTS = ("table", "wide", "name", "yaml", "json")
 
 
 class _View(NamedTuple):
-    """What to show of the objects, and how."""
+    """Which objects to show, and the output format."""
 
     namespace: str
     all_namespaces: bool
@@ -125,7 +125,7 @@ async def _show(client: Client, requested: Sequence[tuple[ApiResource, Requested
         one = len(requested) == 1 and len(requested[0][1].names) == 1
         if items or not one:
             shown.append(_document(items[0] if one else _list_of(items), view.output))
-    # Tables of several kinds stand apart, each below its own titles.
+    # Tables of several kinds are separated, each with its own header.
     text = ("\n" if view.as_table else "").join(part for part in shown if part)
     if text or not view.as_table:
         click.echo(text, nl=False)
@@ -135,7 +135,7 @@ async def _show(client: Client, requested: Sequence[tuple[ApiResource, Requested
 
 
 def _items(found: ApiResource, answer: JsonObject) -> list[JsonObject]:
-    """Return the objects of an answer; those of a list leave out what they have in common."""
+    """Return the objects of a response, with apiVersion and kind, which the items of a list omit."""
     named = {"apiVersion": found.kind.api_version, "kind": found.kind.kind}
     return [{**named, **item} for item in answer["items"]] if "items" in answer else [answer]
 
@@ -164,7 +164,7 @@ class _Watch:
         self._failure = ""
 
     async def run(self, name: str) -> None:
-        """Watch until cancelled; raise where the server refuses the watch."""
+        """Watch until cancelled; raise if the server rejects the watch."""
         selection = Selection(
             self._found.kind,
             namespace=self._view.place_of(self._found),
@@ -192,7 +192,7 @@ class _Watch:
                         pass
 
     async def _list(self, name: str) -> None:
-        """Print the table as it is now; the watch brings these objects again, which are not printed twice."""
+        """Print the current table; the watch sends these objects again, and they are not printed twice."""
         place = self._view.place_of(self._found)
         answer = await read_objects(
             self._client, self._found, name, place, "" if name else self._view.selector, table=True
@@ -207,7 +207,7 @@ class _Watch:
     async def _applied(self, obj: RawObject) -> None:
         key, version = obj.meta.key, obj.meta.resource_version
         self._unseen.discard(key)
-        # After a relist all objects come again, most of them unchanged.
+        # After a relist all objects are received again, most of them unchanged.
         if self._versions.get(key) == version:
             return
         self._versions[key] = version

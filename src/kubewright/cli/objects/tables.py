@@ -15,7 +15,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 async def read_objects(
     client: Client, found: ApiResource, name: str, namespace: str, selector: str = "", *, table: bool
 ) -> JsonObject:
-    """Read one object, or all objects of a kind that the selector chooses, as they are or as a table."""
+    """Read one object, or all objects of a kind that match the selector, as they are or as a table."""
     kind = found.kind
     path = requests.object_path(kind, name, namespace) if name else requests.collection_path(kind, namespace)
     query = urlencode({"labelSelector": selector}) if selector else ""
@@ -31,7 +31,7 @@ def name_of(found: ApiResource, name: str) -> str:
 
 
 class Table:
-    """Lay out rows of one kind; rows that are added later keep to the columns of the first."""
+    """Format rows of one kind; rows that are added later use the column widths of the first ones."""
 
     def __init__(self, found: ApiResource, *, wide: bool, with_namespace: bool, with_kind: bool) -> None:
         self._found = found
@@ -42,7 +42,7 @@ class Table:
         self._widths: list[int] = []
 
     def text(self, answers: Sequence[JsonObject]) -> str:
-        """Return the rows of answers, below the titles where these are the first; nothing where there is no row."""
+        """Return the rows of responses, after the header if these are the first; empty if there are no rows."""
         rows = [row for answer in answers for row in answer["rows"] or ()]
         if not rows:
             return ""

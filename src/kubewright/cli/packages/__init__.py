@@ -1,1 +1,1 @@
-"""What is rendered from declarations and shipped: `manifests`, `build`, `bundle`, `scorecard`."""
+"""Packaging of an operator: `manifests`, `build`, `bundle`, `scorecard`."""

@@ -1,4 +1,4 @@
-"""`kubewright build`: the project's image, by whichever builder this machine has."""
+"""`kubewright build`: build the project's image with a builder that is installed on this machine."""
 
 import shutil
 import subprocess
@@ -101,7 +101,7 @@ def _builder(chosen: str | None) -> str:
     there = [name for name in BUILDERS if shutil.which(name)]
     if not there:
         raise ConfigError(f"none of {', '.join(BUILDERS)} found on PATH: install one to build images")
-    # A client whose engine does not run builds nothing; if that is all there is, it says so best itself.
+    # A client whose engine does not run cannot build. If there is no other, run it anyway: its own error is the clearest.
     return next(filter(_answers, there), there[0])
 
 
@@ -124,7 +124,7 @@ def _loading(tool: str, kind: str, image: str, cluster: str, project: Project) -
         yield [kind, "load", "docker-image", image, "--name", cluster]
         return
     archive = str(project.root / f".{project.name}-image.tar")
-    # Written so, the archive has the name by which a Pod asks for it; `podman save` would call it localhost/IMAGE.
+    # In this format the archive has the image name that Pods use; `podman save` would name it localhost/IMAGE.
     yield [tool, "push", image, f"docker-archive:{archive}:{image}"]
     try:
         yield [kind, "load", "image-archive", archive, "--name", cluster]

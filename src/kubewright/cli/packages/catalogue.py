@@ -61,7 +61,7 @@ def _texts(values: Sequence[Any]) -> list[str]:
 
 
 def _pairs(values: Sequence[Any], *names: str) -> list[dict[str, str]]:
-    """Keep the entries that have all that OLM asks of one."""
+    """Return the entries that have all fields that OLM requires."""
     tables = [cast("Mapping[str, Any]", value) for value in values if isinstance(value, Mapping)]
     return [
         {name: str(value[name]) for name in names}

@@ -1,4 +1,4 @@
-"""Generated files in a directory: written together, compared for CI, never in place of files written by hand."""
+"""Generated files in a directory: written together, compared for CI, never replacing files written by hand."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

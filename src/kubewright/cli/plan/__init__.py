@@ -1,1 +1,1 @@
-"""`kubewright plan`: an operator tried on a copy of the cluster, and what that changed."""
+"""`kubewright plan`: run an operator on a copy of the cluster's state, and show what it changed."""

@@ -11,7 +11,7 @@ Action = Literal["create", "change", "delete"]
 
 
 class Key(NamedTuple):
-    """Which object of a cluster, in whatever version."""
+    """The key of an object in a cluster, independent of the version."""
 
     group: str
     kind: str

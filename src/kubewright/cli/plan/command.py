@@ -1,4 +1,4 @@
-"""`kubewright plan`: what an operator would do about a change, tried on a copy of the cluster's state."""
+"""`kubewright plan`: what an operator would do after a change, from a run on a copy of the cluster's state."""
 
 import json
 from collections.abc import Sequence
@@ -130,7 +130,7 @@ async def _kind(client: Client, operator: Operator, document: JsonObject) -> Kin
     try:
         return await client.resolve(gvk)
     except NotFound:
-        # A kind that the operator brings need not be installed to plan with it.
+        # The operator's own kinds need not be installed in the cluster.
         for declared in operator.kinds:
             kind = kind_of(declared)
             if (kind.group, kind.version, kind.kind) == (gvk.group, gvk.version, gvk.kind):

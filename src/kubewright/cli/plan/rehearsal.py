@@ -22,7 +22,7 @@ from kubewright.manager import Manager, ManagerOptions, WebhookOptions
 from kubewright.tracebacks import place_of
 
 QUIET = 0.3
-"""Seconds without work after which an operator counts as done; its watches answer within milliseconds here."""
+"""Seconds without work after which an operator counts as done; its watches deliver within milliseconds here."""
 _POLL = 0.02
 _OFF = "0"
 _ANY_PORT = "127.0.0.1:0"
@@ -47,7 +47,7 @@ def kinds_of(operator: Operator) -> list[Kind]:
 
 
 class Copy:
-    """What was copied from a cluster: the definitions of its kinds, and their objects."""
+    """A copy of a cluster's state: the definitions of its kinds, and their objects."""
 
     def __init__(
         self, kinds: Sequence[Kind], definitions: Sequence[JsonObject], objects: Sequence[JsonObject]
@@ -107,7 +107,7 @@ async def _read(
         try:
             objects += await client.list(kind, namespace=namespace)
         except NotFound:
-            continue  # a kind that the cluster does not know yet has no objects
+            continue  # a kind that the cluster does not serve yet has no objects
         except Forbidden:
             if strict:
                 raise

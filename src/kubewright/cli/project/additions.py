@@ -38,7 +38,7 @@ def print_changes(project: Project) -> None:
 
 
 def declared_kinds(project: Project) -> list[Declared]:
-    """List the kinds that the project's operator brings, version by version, the stored ones first."""
+    """Return the kinds that the project's operator defines, version by version, the stored ones first."""
     try:
         operator = load_operator(project.target)
     except NoOperator:
@@ -68,7 +68,7 @@ def _example(declared: type[Any]) -> Mapping[str, Any]:
     try:
         return sample(declared).get("spec") or {}
     except DeclarationError:
-        # Its author has to write the sample of a further version as well.
+        # The author has to write the sample of a further version as well.
         return {}
 
 

@@ -177,7 +177,7 @@ def _add_version(project: Project, version: str, there: list[Declared]) -> None:
             f"{path}: class {old.class_name} not found: add version {version} by hand"
         ) from None
     if len(there) == 1:
-        # Of several versions one is stored: the one whose objects are there already.
+        # One of several versions is stored: the one in which objects exist already.
         try:
             edited[path] = add_class_keyword(source, old.class_name, "stored", "True")
         except Unclear:

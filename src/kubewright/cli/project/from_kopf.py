@@ -99,7 +99,7 @@ def _refuse_missing_modules(files: tuple[Path, ...], sources: list[Source]) -> N
 
 
 def _found_beside(files: tuple[Path, ...]) -> list[JsonObject]:
-    """Return the CRDs in YAML files beside the files and one level below; what is not YAML is skipped, as in charts."""
+    """Return the CRDs in YAML files beside the files and one level below; invalid YAML, as in charts, is skipped."""
     folders = list(dict.fromkeys(path.parent for path in files))
     paths = [
         each for folder in folders for depth in ("*.y*ml", "*/*.y*ml") for each in sorted(folder.glob(depth))

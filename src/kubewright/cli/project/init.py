@@ -1,4 +1,4 @@
-"""`kubewright init`: a new project, or what one lacks."""
+"""`kubewright init`: create a project, or add missing files to one."""
 
 from importlib.metadata import version
 from importlib.util import find_spec

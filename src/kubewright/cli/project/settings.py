@@ -14,7 +14,7 @@ Table = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A folder with a pyproject.toml in which kubewright has a table."""
+    """A folder with a pyproject.toml that has the table `[tool.kubewright]`."""
 
     root: Path
     settings: Table

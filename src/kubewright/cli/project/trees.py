@@ -41,7 +41,7 @@ def _bring(root: Path, files: Mapping[str, str]) -> None:
 
 
 class _Change:
-    """Files that come into a folder beside others: drafts first, then one rename each, all undone if one fails."""
+    """Files to add to an existing folder: drafts first, then one rename each, all undone if one fails."""
 
     def __init__(self, root: Path) -> None:
         self._root = root

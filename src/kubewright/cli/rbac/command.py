@@ -18,7 +18,7 @@ from kubewright.client.recording import VARIABLE, RecordedAccess, read_recording
 from kubewright.controller import Operator
 
 NO_TESTS = 5
-"""Pytest's exit code when it found none."""
+"""Pytest's exit code when it collected no tests."""
 
 
 class RecordingError(KubewrightError):

@@ -24,7 +24,7 @@ class Verification:
     unused: Sequence[tuple[Right, str]]
     """Each with a hint how to remove it, or how to use it in a test."""
     used: int
-    """How many of the operator's rights are not unused."""
+    """How many of the operator's permissions are not in `unused`."""
 
     @property
     def proved(self) -> bool:
@@ -43,7 +43,7 @@ def compare_rules(operator: Operator, accesses: Iterable[RecordedAccess]) -> Ver
     unused = [(right, why) for right, why in sorted(granted.items()) if right not in used]
     # A test may revoke a permission on purpose: requests that the rules allow are not reported as denied.
     within = {right for right, _ in _granted(operator, all_rules(operator))}
-    # A run works without the watch of a CRD that is not there yet (`cache/definitions.py`), so no rule is missing.
+    # A run works without the watch of a CRD that does not exist yet (`cache/definitions.py`), so no rule is missing.
     within.add(Right("apiextensions.k8s.io", "customresourcedefinitions", "read"))
     denied = sorted({_plain(access) for access in asked if access.denied and _right(access) not in within})
     left_out = {right for right, _ in unused}
@@ -64,7 +64,7 @@ def _merged(right: Right) -> Right:
 
 
 def all_rules(operator: Operator) -> list[PolicyRule]:
-    """Return every rule an operator may have, including those for what kubewright does on its behalf."""
+    """Return every rule that an operator may have, including those for kubewright's own requests."""
     return [
         *rules_for(operator),
         *webhook_rules(operator.name, operator.webhooks),

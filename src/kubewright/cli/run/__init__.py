@@ -1,1 +1,1 @@
-"""`kubewright run`: an operator at work, started again when its files change."""
+"""`kubewright run`: run an operator, and restart it when its files change."""

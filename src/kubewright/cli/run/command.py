@@ -30,14 +30,14 @@ from kubewright.controller import Operator
 from kubewright.manager import ElectionOptions, Manager, ManagerOptions, WebhookOptions
 from kubewright.packaging import check_env
 
-# Loaded only where they are asked for: an operator in a cluster needs neither a cluster of its own nor CRDs.
+# Loaded only for options that need them: an operator in a cluster uses none.
 DEVCLUSTER = "kubewright.devcluster"
 GENERATE = "kubewright.generate"
 INSTALLATION = "kubewright.cli.definitions.installation"
 RELOAD = "kubewright.cli.run.reload"
 
 
-# Any free port: several operators may run beside each other, each on a dev cluster of its own.
+# Any free port: several operators may run at the same time, each on its own dev cluster.
 DEV_ADDRESSES = dict.fromkeys(
     ("metrics_bind_address", "health_probe_bind_address", "webhook_bind_address"), "127.0.0.1:0"
 )
@@ -149,7 +149,7 @@ def command(
             "--record-access cannot be combined with --dev, which runs as cluster admin: record on a cluster where the roles are bound"
         )
     if reloading:
-        # The child logs for itself; what a dev cluster does is not worth a line.
+        # The child process writes its own log; of the dev cluster only errors are shown.
         log.setLevel(logging.ERROR)
         run_program(lambda: until_signalled(_reload(ctx, target, dev=dev)))
         return
@@ -179,7 +179,7 @@ def command(
 
 
 def _free_ports(ctx: click.Context) -> Mapping[str, str]:
-    """Return addresses with free ports for what the command line does not set."""
+    """Return addresses with free ports for those that the command line does not set."""
     return {
         name: address
         for name, address in DEV_ADDRESSES.items()
@@ -188,7 +188,7 @@ def _free_ports(ctx: click.Context) -> Mapping[str, str]:
 
 
 def _try_to_write(path: Path) -> None:
-    """Raise ConfigError if the recording cannot be kept: a run may last for days before it is written."""
+    """Raise ConfigError if the recording cannot be written: a run may last for days before it is."""
     try:
         with path.open("ab"):
             pass
@@ -226,7 +226,7 @@ def _webhook_state(name: str) -> Path:
 
 
 async def _reload(ctx: click.Context, target: str, *, dev: bool) -> None:
-    """Run the operator in a child process; a dev cluster is this process's and outlives it."""
+    """Run the operator in a child process; a dev cluster runs in this process and outlives the child."""
     reload = import_module(RELOAD)
     arguments = ["run", *reload.arguments_of(ctx, without=("reloading", "dev"))]
     if not dev:
@@ -275,7 +275,7 @@ async def _run(
 
 
 class _Shutdown:
-    """What the user sees when the operator stops."""
+    """The messages shown when the operator stops."""
 
     def __init__(self) -> None:
         self.manager: Manager | None = None
@@ -308,6 +308,6 @@ class _Shutdown:
 
 
 async def _settle_memory(manager: Manager) -> None:
-    """Freeze what the caches hold: it lives as long as the process, and the garbage collector need not look at it."""
+    """Exempt the cached objects from Python's garbage collection: they live as long as the process."""
     await manager.synced.wait()
     gc.freeze()

@@ -61,7 +61,7 @@ def arguments_of(ctx: click.Context, without: Sequence[str]) -> list[str]:
 
 
 async def run_reloading(arguments: Sequence[str], folder: Path) -> None:
-    """Run `kubewright ARGUMENTS` in a process of its own, anew after each change, until cancelled."""
+    """Run `kubewright ARGUMENTS` in a child process, restarted after each change, until cancelled."""
     while True:
         before = await asyncio.to_thread(stamps, folder)
         child = await asyncio.create_subprocess_exec(

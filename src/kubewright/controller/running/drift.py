@@ -3,11 +3,11 @@
 Drift is a field that this controller applied and another manager changed since: the next apply corrects it. Each
 correction is counted and logged at debug level, with the field, its value and its manager.
 
-A field that is corrected again and again belongs to two managers that fight. The first `FREE_CORRECTIONS` are made at
-once; after that each one waits for a backoff, in which `ctx.apply` raises `ContestedField` in place of sending. The
-fight is reported once, in an Event, a log line and a metric. The desired state is never dropped: the key is in the
-work queue for the end of the backoff before the error is raised, whatever the reconciler does with that. A field that
-needed no correction for `QUIET_SECONDS` is no longer contested.
+A field that is corrected again and again has two managers that overwrite each other. The first `FREE_CORRECTIONS` are
+made at once; after that each one waits for a backoff, during which `ctx.apply` raises `ContestedField` instead of
+sending. The conflict is reported once, in an Event, a log line and a metric. The desired state is never dropped: before
+the error is raised, the key is added to the work queue for the end of the backoff, so it does not matter how the
+reconciler handles the error. A field that needed no correction for `QUIET_SECONDS` is no longer contested.
 
 Children vanish because a cached owner may be out of date: its watch is cut while that of its children is not. If the
 owner was deleted, the garbage collector deletes each child that is created for it, the deletion enqueues the owner, and

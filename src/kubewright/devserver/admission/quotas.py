@@ -94,7 +94,7 @@ def _pod_usage(pod: JsonObject, used: Usage, now: float) -> Usage:
 
 
 def container_usage(requests: Mapping[str, Quantity], limits: Mapping[str, Quantity]) -> Usage:
-    """Name requests and limits as quotas do."""
+    """Return requests and limits under the names that quotas use, such as `requests.cpu`."""
     used: Usage = {}
     for name, value in requests.items():
         used[f"requests.{name}"] = value

@@ -28,7 +28,7 @@ class Document:
 
 
 def storage_version_hash(resource: Resource) -> str:
-    """Name the stored version of a resource as kube-apiserver does."""
+    """Return the hash of a resource's storage version, as kube-apiserver computes it."""
     gvk = resource.storage_codec.gvk
     version = _STORED_OTHERWISE.get((gvk.group, gvk.kind), gvk.version)
     digest = hashlib.sha256(f"{gvk.group}/{version}/{gvk.kind}".encode()).digest()
@@ -203,7 +203,7 @@ def _aggregated_entry(resource: Resource) -> JsonObject:
 
 
 def _response_kind(resource: Resource, gvk: GroupVersionKind) -> JsonObject:
-    """Name a kind; built-in resources leave out the group version they are served in."""
+    """Return a kind for discovery; built-in resources leave out the group version in which they are served."""
     if not resource.custom and (gvk.group, gvk.version) == (resource.group, resource.version):
         return {"group": "", "version": "", "kind": gvk.kind}
     return {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}

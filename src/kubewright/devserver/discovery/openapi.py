@@ -145,7 +145,7 @@ def _as_version2(value: Any) -> Any:
 
 
 def schema_name(resource: Resource) -> str:
-    """Name a custom kind's schema: the group reversed, the version, the kind."""
+    """Return the name of a custom kind's schema: the reversed group, the version and the kind."""
     return ".".join([*reversed(resource.group.split(".")), resource.version, resource.kind])
 
 

@@ -39,7 +39,7 @@ Patch = Callable[[JsonObject], Patched]
 
 
 def patch_type(request: Request, resource: Resource) -> str:
-    """Name the kind of patch a request carries; custom resources have no strategic ones."""
+    """Return the patch type of a request; custom resources do not support strategic merge patch."""
     media = media_type(request) if request.headers.get("content-type") else ""
     if resource.custom:
         accepted = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)

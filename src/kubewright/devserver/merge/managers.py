@@ -22,7 +22,7 @@ class ManagerId(NamedTuple):
     subresource: str
 
     def shown(self) -> str:
-        """Name the manager as conflicts do: `"upd" with subresource "status" using v1`."""
+        """Return the manager as it is shown in conflicts: `"upd" with subresource "status" using v1`."""
         text = go_json(self.manager)
         if self.subresource:
             text += f" with subresource {go_json(self.subresource)}"

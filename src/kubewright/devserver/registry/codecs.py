@@ -24,7 +24,7 @@ class Codec(Protocol):
 
     @property
     def shape(self) -> str:
-        """Name the form in which objects are written."""
+        """Return the name of the form in which objects are written."""
         ...
 
     @property

@@ -62,7 +62,7 @@ class GoTypes:
 
     @cached_property
     def atomic(self) -> frozenset[str]:
-        """Name the structs that server-side apply treats as one value."""
+        """Return the names of the structs that server-side apply treats as one value."""
         return frozenset(self._document["atomic"])
 
     def resolve(self, spelled: str) -> GoType:
@@ -119,5 +119,5 @@ class GoTypes:
 
 
 def scalar_name(go_type: GoType) -> str:
-    """Name the plain scalar behind a scalar type or an alias of one."""
+    """Return the name of the basic scalar type of a scalar type or its alias."""
     return go_type.item.spelled if go_type.alias and go_type.item else go_type.spelled

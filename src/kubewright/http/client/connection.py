@@ -162,7 +162,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._wire.close()
 
     def detach(self) -> ByteTransport | None:
-        """Give the transport away, for another protocol on it."""
+        """Detach the transport and return it, so that another protocol can use it."""
         wire, self._wire = self._wire, None
         self.connection_lost(None)
         return wire

@@ -28,7 +28,7 @@ class _CountedSocket(socket.socket):
         super().close()
 
     def detach(self) -> int:
-        """Give the descriptor away, which uvloop does to close it."""
+        """Detach the file descriptor, as uvloop does to close it, and report it."""
         self._on_close()
         return super().detach()
 

@@ -1,9 +1,9 @@
-"""The seam between the client and HTTP: an `Exchange` sends requests and returns responses.
+"""The interface between the client and HTTP: an `Exchange` sends requests and returns responses.
 
-`Pool` is the one that kubewright uses. `ClusterConfig(exchange=...)` replaces it by another, such as one on another
-HTTP library (`kubewright.client.aiohttp_exchange`) or a server in the same process. What an implementation must do:
+kubewright uses `Pool`. `ClusterConfig(exchange=...)` replaces it by another implementation, such as one for another
+HTTP library (`kubewright.client.aiohttp_exchange`) or a server in the same process. An implementation must:
 
-- raise the subclass of ExchangeFailed that says how far a request came: retries of writes depend on it;
+- raise the subclass of ExchangeFailed for how far the request got: retries of writes depend on it;
 - send a request once, follow no redirects, and decompress bodies that it asked to be compressed;
 - bound the bodies of error responses: a faulty server may send them without end.
 """
@@ -39,7 +39,7 @@ class Body(Protocol):
         ...
 
     def release(self) -> None:
-        """Give the connection up or back, whether the body was read to its end or not."""
+        """Close the connection or return it to the pool, whether the body was read to its end or not."""
         ...
 
 
@@ -60,7 +60,7 @@ class Exchange(Protocol):
         ...
 
     async def close(self) -> None:
-        """End everything that is under way."""
+        """Abort all requests in progress."""
         ...
 
 

@@ -39,7 +39,7 @@ class _Handshake:
         self.since: float = since
 
     def abort(self) -> None:
-        """Give the connection up, however far it is."""
+        """Abort the handshake at any stage."""
         # asyncio continues a handshake whose task was cancelled: let it read an end of file.
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)

@@ -155,7 +155,7 @@ def singular(word: str) -> str:
 
 
 def class_names(found: Iterable[Occurrence], taken: Iterable[str]) -> Mapping[ClassKey, str]:
-    """Give each class a name that no other has; `taken` are the names of the kinds."""
+    """Return a unique name for each class; `taken` are the names of the kinds."""
     paths: dict[ClassKey, list[_Place]] = {}
     for each in found:
         paths.setdefault(each.key, []).append((each.words, each.path))

@@ -49,7 +49,7 @@ def kinds_in(source: str) -> set[str]:
 
 
 def class_differences(before: str, after: str) -> str:
-    """Name the classes of a generated module that were added, removed or changed."""
+    """Return the names of the classes of a generated module that were added, removed or changed, as text."""
     old, new = _classes(before), _classes(after)
     parts = (
         ("added", sorted(new.keys() - old.keys())),
@@ -67,7 +67,7 @@ def _classes(source: str) -> dict[str, str]:
 
 
 def _module_names(groups: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Name modules by the first word of the group, as those of built-in kinds; by the whole group if two are alike."""
+    """Return a module name for each group: its first word, as for built-in kinds; all of it if two would be equal."""
     short = {key: _identifier(f"{key[0].partition('.')[0]}_{key[1]}") for key in groups}
     alike = {name for name in short.values() if list(short.values()).count(name) > 1}
     return {key: _identifier(f"{key[0]}_{key[1]}") if name in alike else name for key, name in short.items()}

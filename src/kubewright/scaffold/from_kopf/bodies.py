@@ -276,7 +276,7 @@ class Bodies:
         )
 
     def _error_arguments(self, call: ast.Call, name: str) -> None:
-        """Give RetryLater its reason and delay; kopf's default delay is 60 seconds."""
+        """Add the reason and delay of RetryLater; kopf's default delay is 60 seconds."""
         if not call.args:
             self._insert(self._open(call.func) + 1, '"to be repeated"' + (", " if call.keywords else ""))
         if name != "kopf.TemporaryError":

@@ -1,8 +1,8 @@
-"""What holds for every operator, ready to be checked: after each write, or when everything is at rest.
+"""Checks that hold for every operator: after each write, or when everything is at rest.
 
 After each write: `sim.invariant(truthful_generation)`, `sim.invariant(nothing_doubled({"configmaps": 1}))`,
-`sim.invariant(one_controller)`. Undeclared access and hot loops fail every simulation without being asked for.
-At rest: `stays_at_rest` (settles, and writes nothing more, after a restart either), `outcome_of` to compare the end of
+`sim.invariant(one_controller)`. Undeclared access and hot loops fail every simulation without a check being added.
+At rest: `stays_at_rest` (settles and then writes nothing, also not after a restart), `outcome_of` to compare the end of
 two runs, `nothing_left` after everything was deleted.
 """
 
@@ -17,7 +17,7 @@ from kubewright.testing.simulation.world import World, Write
 
 Invariant = Callable[[World, Write], None]
 
-_OF_THE_SERVER = frozenset(
+_SERVER_FIELDS = frozenset(
     {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink"}
 )
 _TIMES = frozenset({"lastTransitionTime", "lastUpdateTime", "lastProbeTime", "startTime", "completionTime"})
@@ -54,7 +54,7 @@ def one_controller(world: World, write: Write) -> None:
 
 
 def nothing_doubled(limits: Mapping[str, int]) -> Invariant:
-    """Check that an owner never has more children of a resource than `limits` says, those being deleted apart."""
+    """Check that no owner has more children of a resource than in `limits`, not counting objects being deleted."""
 
     def check(world: World, write: Write) -> None:
         limit = limits.get(write.resource)
@@ -75,7 +75,7 @@ def nothing_doubled(limits: Mapping[str, int]) -> Invariant:
 
 
 def healthy(sim: Simulation) -> None:
-    """Check that no failure was lost in a task, and no operator ended other than by losing its lease."""
+    """Check that no task failed unnoticed, and that no operator ended except by losing its lease."""
     assert not sim.loop.failures, f"unhandled: {sim.loop.failures[0]}"
     for replica in sim.replicas:
         wrong = [error for error in replica.exits if not isinstance(error, LeaseLost)]
@@ -83,18 +83,18 @@ def healthy(sim: Simulation) -> None:
 
 
 async def stays_at_rest(sim: Simulation, seconds: float = 600.0) -> None:
-    """Check that operators settle, then write nothing, and nothing either after all of them were restarted."""
+    """Check that operators settle and then write nothing, also not after a restart of all of them."""
     await sim.settled()
     before = len(sim.world.work())
     await sim.settled(quiet=seconds)
-    _refuse_writes(sim, before, f"after {seconds:g} s without a change")
+    _assert_no_writes(sim, before, f"after {seconds:g} s without a change")
     for replica in sim.replicas:
         replica.crash()
     await sim.settled()
-    _refuse_writes(sim, before, "after a restart")
+    _assert_no_writes(sim, before, "after a restart")
 
 
-def _refuse_writes(sim: Simulation, before: int, when: str) -> None:
+def _assert_no_writes(sim: Simulation, before: int, when: str) -> None:
     more = sim.world.work()[before:]
     assert not more, f"an operator at rest wrote {when}:\n" + "\n".join(str(write) for write in more[:20])
 
@@ -114,7 +114,7 @@ def outcome_of(world: World, *, without: Iterable[str] = ()) -> dict[str, Any]:
 
 def _stable(obj: JsonObject) -> JsonObject:
     generation = obj["metadata"].get("generation")
-    metadata = {name: value for name, value in obj["metadata"].items() if name not in _OF_THE_SERVER}
+    metadata = {name: value for name, value in obj["metadata"].items() if name not in _SERVER_FIELDS}
     if owners := metadata.get("ownerReferences"):
         metadata["ownerReferences"] = [
             {name: value for name, value in owner.items() if name != "uid"} for owner in owners
@@ -137,7 +137,7 @@ def _without_times(value: Any, generation: int | None) -> Any:
 
 
 def nothing_left(world: World, before: Mapping[str, Any]) -> None:
-    """Check that nothing is there that was not there before; `before` is an earlier `outcome_of`."""
+    """Check that no objects exist that did not exist before; `before` is an earlier `outcome_of`."""
     more = sorted(outcome_of(world).keys() - before.keys())
     counts = Counter(name.partition(" ")[0] for name in more)
     summary = ", ".join(f"{count} {resource}" for resource, count in sorted(counts.items()))

@@ -175,11 +175,11 @@ class _Call:
             done(served)
 
     def reply(self, served: Served | Exception, delay: float) -> None:
-        """Give the client its answer after a delay."""
+        """Send the response to the client after a delay."""
         self.network.loop.call_later(delay, self._arrive_back, served, context=self.server)
 
     def break_off(self) -> None:
-        """Report to the client that the server is gone."""
+        """Break the client's connection: the server is gone."""
         if not self.answer.done():
             self.answer.set_exception(ConnectionBroken(begun=False))
 

@@ -1,7 +1,8 @@
 """Serving webhooks: the HTTPS server, its certificates, and the registration with the API server.
 
-In reading order: `hosting` (all of it, from start to stop), `http` and `answers` (a request and its answer),
-`reach` (can they be reached?), `registration`, `by_url` and `leftovers` (the configurations and CRDs), `sources`, `stores` and `authority` (certificates).
+Read in this order: `hosting` (all of it, from start to stop), `http` and `answers` (a request and its response),
+`reach` (whether the API server reaches the webhooks), `registration`, `by_url` and `leftovers` (the configurations and
+CRDs), `sources`, `stores` and `authority` (certificates).
 """
 
 from kubewright.webhook.server.by_url import listens

@@ -1,4 +1,4 @@
-"""Answer the reviews of one path, in a thread or on the event loop, and report what the author's function raises."""
+"""Answer the reviews of one path, in a thread or on the event loop, and log exceptions of the author's function."""
 
 import asyncio
 import contextvars
@@ -34,24 +34,24 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 ADMISSION_BODY = 7 * 1024 * 1024
-"""Room for two objects of the size that API servers take, as controller-runtime gives."""
+"""Two objects of the maximum size of API servers, as in controller-runtime."""
 CONVERSION_BODY = 128 * 1024 * 1024
-"""A list without pages is converted in one request."""
+"""Larger than for admission: a list without pages is converted in one request."""
 TOKEN_BODY = 1024 * 1024
 LARGE = 256 * 1024
-"""Bytes of a review that is decoded in a thread also for an async function: it would hold up the event loop."""
+"""Reviews of this many bytes are decoded in a thread also for an async function: they would block the event loop."""
 
 _log = logging.getLogger("kubewright.webhook")
 
 
 class Answerer(ABC):
-    """Turn bodies into answers: with a `def` in a thread, with an `async def` on the event loop."""
+    """Answer request bodies: a `def` is run in a thread, an `async def` on the event loop."""
 
     largest_body: int
 
     @abstractmethod
     async def answer(self, body: bytes, threads: Executor) -> Response:
-        """Answer one review; raise BadReview for a body that is no review."""
+        """Answer one review; raise BadReview for a body that is not a review."""
 
     @abstractmethod
     def refusal(self, message: str) -> bytes:
@@ -95,12 +95,12 @@ class AdmissionAnswerer(Answerer):
         )
         message = f"{self._endpoint.name} failed: {type(cause).__name__}: {cause}"
         if self._endpoint.webhook.failure_policy == "Ignore":
-            # A review would be a verdict. An HTTP error is a failure, which the API server ignores as declared.
+            # A review would allow or deny. An HTTP error is a failed call, which the API server ignores as declared.
             return text(500, f"{message}\n")
         return Response(200, failure(error.uid, 500, "InternalError", message, error.version))
 
     def refusal(self, message: str) -> bytes:
-        """Refuse the object that the body may have been about."""
+        """Return a review that denies the request."""
         return failure("", 400, "BadRequest", message)
 
     def _fields(self, request: AdmissionRequest) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class ConversionAnswerer(Answerer):
         return Response(200, answer.body)
 
     def refusal(self, message: str) -> bytes:
-        """Convert nothing."""
+        """Return a review that reports the failure."""
         return conversion_failure("", message)
 
 
@@ -164,14 +164,14 @@ class TokenAnswerer(Answerer):
         except TokenFailed as error:
             self._panics.inc()
             cause = error.__cause__
-            # The text of the exception may hold the token, which belongs in no log.
+            # The text of the exception may contain the token, which must not be logged.
             address = traceback.extract_tb(cause.__traceback__)[-1] if cause is not None else None
             fields = {"fields": {"webhook": self._authentication.path, "at": str(address)}}
             _log.error("A token could not be reviewed: %s", type(cause).__name__, extra=fields)
             return Response(200, error.answer)
 
     def refusal(self, message: str) -> bytes:
-        """Authenticate no user."""
+        """Return a review that authenticates no user."""
         return token_failure(message)
 
 

@@ -1,6 +1,6 @@
-"""A certificate authority and what it signed, and how both are renewed so that every certificate shown is trusted.
+"""A certificate authority and its serving certificate, renewed so that every certificate that is served is trusted.
 
-A new authority is made known first, signs later, and only then is the old one forgotten:
+A new authority is published first and signs later; the old one is removed last:
 
     [old]  --renew-->  [old, new] served by old  --trust-->  [old, new] served by new  --follow-->  [new]
 """
@@ -20,9 +20,9 @@ from kubewright.webhook import Lifetimes
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What the replicas of an operator share, all in PEM.
+    """The certificates and keys that the replicas of an operator share, all in PEM.
 
-    `authorities` are trusted, the newest last; `authority_key` is the newest one's.
+    `authorities` are trusted, the newest last; `authority_key` belongs to the newest one.
     """
 
     authorities: tuple[bytes, ...]
@@ -42,7 +42,7 @@ def split_authorities(pem: bytes) -> tuple[bytes, ...]:
 
 
 def begin(hosts: Sequence[str], times: Lifetimes, now: datetime) -> Bundle:
-    """Make an authority and a first certificate."""
+    """Create an authority and a first serving certificate."""
     authority, key = _authority(times, now)
     certificate, serving_key = _serving(authority, key, hosts, times, now)
     return Bundle((authority,), key, certificate, serving_key)
@@ -53,8 +53,8 @@ def advance(
 ) -> Bundle:
     """Return the bundle that is due now: the same one, or one step further.
 
-    `shown` is what this replica serves with. Where what is kept was deleted or damaged it is followed by a new
-    authority as any other: others serve with it too, and API servers trust it.
+    `shown` is the bundle that this replica serves with. If the stored bundle was deleted or damaged, `shown` is renewed
+    with a new authority as usual: other replicas serve with it too, and API servers trust it.
     """
     if bundle is None or not _usable(bundle, now):
         if shown is None or not _usable(shown, now):
@@ -89,12 +89,12 @@ def next_step(bundle: Bundle, times: Lifetimes, now: datetime) -> timedelta:
 
 
 def expiry(certificate: bytes) -> datetime:
-    """Return when a certificate ends."""
+    """Return when a certificate expires."""
     return _read(certificate).not_valid_after_utc
 
 
 def _succeeded(bundle: Bundle, times: Lifetimes, now: datetime) -> Bundle:
-    """Make a new authority known, which signs nothing yet."""
+    """Add a new authority, which does not sign yet."""
     authority, key = _authority(times, now)
     return replace(bundle, authorities=(*bundle.authorities, authority), authority_key=key)
 
@@ -113,7 +113,7 @@ def _usable(bundle: Bundle, now: datetime) -> bool:
 
 
 def _authority(times: Lifetimes, now: datetime) -> tuple[bytes, bytes]:
-    # Two authorities of one name would be confused by programs that look issuers up by name.
+    # The name is unique: programs that look up issuers by name would confuse two authorities of the same name.
     made = Authority.create(f"webhooks-{secrets.token_hex(4)}", life=times.authority, now=now)
     return made.pair.certificate, made.pair.key
 
@@ -121,7 +121,7 @@ def _authority(times: Lifetimes, now: datetime) -> tuple[bytes, bytes]:
 def _serving(
     authority: bytes, authority_key: bytes, hosts: Sequence[str], times: Lifetimes, now: datetime
 ) -> tuple[bytes, bytes]:
-    # A certificate that outlives its authority would end before its own date says so.
+    # A certificate is not trusted after its authority expires, so it must not be valid for longer.
     life = min(times.serving, _left(_read(authority), now))
     made = Authority(KeyPair(authority, authority_key)).serving(hosts[0], hosts, life=life, now=now)
     return made.certificate, made.key
@@ -154,5 +154,5 @@ def _hosts(certificate: x509.Certificate) -> set[str]:
 
 
 def utc_now() -> datetime:
-    """Return the time that certificates are measured by."""
+    """Return the current time, for comparison with the dates of certificates."""
     return datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""Registration by URL: for as long as a run outside the cluster lasts, and what is left of it afterwards."""
+"""Registration by URL: lasts as long as a run outside the cluster; also the cleanup after it."""
 
 import asyncio
 import logging
@@ -42,7 +42,7 @@ _log = logging.getLogger("kubewright.webhook")
 
 
 class UrlRegistration(Registration):
-    """Registered by this process for as long as it runs; what was deployed before comes back afterwards."""
+    """Registration by this process while it runs; afterwards the deployed registration is restored."""
 
     def __init__(
         self,
@@ -67,9 +67,9 @@ class UrlRegistration(Registration):
         self.leading, self._registered = True, False
 
     async def register(self, ca_bundle: bytes) -> None:
-        """Register, unless another process answers: for a standby, or one that registered later than we did.
+        """Register, unless another process answers and this one is a standby or registered earlier.
 
-        The run that began last is called. If each took back what another took from it, they would never end.
+        The run that started last is called. Otherwise two runs would replace each other's registration forever.
         """
         try:
             await self._put_right(ca_bundle)
@@ -95,15 +95,15 @@ class UrlRegistration(Registration):
         self._registered, self._yielded = True, False
 
     def address(self, ca_bundle: bytes) -> WebhookAddress:
-        """Point to this process."""
+        """Return the URL of this process."""
         return ByUrl(self._base, ca_bundle)
 
     def replaced(self, before: Any) -> str | None:
-        """Keep what was deployed."""
+        """Return the deployed configuration, to restore it on exit."""
         return msgspec.json.encode(before).decode()
 
     async def configure(self, document: JsonObject, address: WebhookAddress) -> None:
-        """Bring the whole configuration."""
+        """Write the whole configuration."""
         kind, name = CONFIGURATIONS[document["kind"]], document["metadata"]["name"]
         live = await _live(self.client, kind, name)
         if live is None:
@@ -122,9 +122,9 @@ class UrlRegistration(Registration):
     async def unregister(self) -> None:
         """Restore what was deployed; without that, remove the configurations and keep conversions registered.
 
-        A webhook that is gone must not keep objects from being written. Without a conversion webhook, though, the
-        API server would change `apiVersion` and drop every field that has another name in the other version: it is
-        better that such requests fail until the operator runs again.
+        A webhook that no longer runs must not block writes. But without a conversion webhook the API server would
+        change `apiVersion` and drop every field that has another name in the other version: it is better that such
+        requests fail until the operator runs again.
         """
         registered = [
             *(
@@ -147,7 +147,7 @@ class UrlRegistration(Registration):
             try:
                 left = await give_back(self.client, kind, live, self.names)
             except Conflict:
-                # Another run may be taking over at this moment: what it writes is not ours to remove.
+                # Another run may be taking over right now: do not remove what it writes.
                 continue
             if left is not None and kind == CUSTOM_RESOURCE_DEFINITION and not self._passing:
                 _warn_of(left)
@@ -160,7 +160,7 @@ class UrlRegistration(Registration):
         return str(address.get("url", "")).startswith(f"{self._base}/")
 
     async def _asked_elsewhere(self) -> str:
-        """Return where the API server calls instead of here, if a process answers there."""
+        """Return the URL or Service that is registered instead of this process; empty if there is none that answers."""
         found: list[JsonObject] = []
         for document in configurations(self.endpoints, self.names, self.address(b"")):
             live = await _live(self.client, CONFIGURATIONS[document["kind"]], document["metadata"]["name"])
@@ -211,9 +211,9 @@ async def listens(url: str) -> bool:
 
 
 def _warn_of(definition: JsonObject) -> None:
-    """Warn of versions that no webhook converts from now on, unless a deployed operator does."""
+    """Warn about versions without a conversion webhook from now on, unless a deployed operator converts them."""
     spec: JsonObject = definition["spec"]
-    # An operator behind the Service has written its authority there.
+    # An operator behind the Service has set its CA bundle there.
     if "caBundle" in client_config(spec["conversion"]):
         return
     stored = next(version["name"] for version in spec["versions"] if version["storage"])
@@ -226,7 +226,7 @@ def _warn_of(definition: JsonObject) -> None:
 
 
 def _replaced(live: JsonObject) -> Any:
-    """Return what a run by URL replaced; None if that was nothing, or cannot be read."""
+    """Return what a run by URL replaced, or None if there was nothing or it cannot be read."""
     annotations: dict[str, str] = live["metadata"].get("annotations") or {}
     try:
         return msgspec.json.decode(annotations.get(REPLACED, "null"))

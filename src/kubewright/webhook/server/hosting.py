@@ -1,8 +1,8 @@
 """Serve an operator's webhooks from start to stop: certificate, server, registration, and all of it in reverse.
 
-A start goes on until the webhooks are registered: what an API server refuses for the moment (409, 429, 5xx), and
-connections that fail, are tried again with backoff, and the readiness probe says why. What another attempt cannot help
-against, such as a missing right, ends the operator.
+The start lasts until the webhooks are registered: temporary errors of the API server (409, 429, 5xx) and failed
+connections are retried with backoff, and the readiness probe reports the reason. An error that a retry cannot fix, such
+as a missing permission, stops the operator.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from kubewright.webhook.server.sources import CertificateSource, DirectorySource
 from kubewright.webhook.server.stores import FileStore, MemoryStore, SecretStore
 
 SERVICE_DRAIN = 5.0
-"""Seconds to go on serving after a stop: endpoints take a moment to forget a Pod."""
+"""Seconds to continue serving after a stop: it takes a moment until a Pod is removed from the endpoints."""
 URL_DRAIN = 0.3
 TAKEN_AWAY_WITHIN = 15.0
 """Seconds that a stop waits for an API server that does not answer."""
@@ -45,7 +45,7 @@ _log = logging.getLogger("kubewright.webhook")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostOptions:
-    """What the caller chose, and how the API server reaches this process."""
+    """The caller's options, and how the API server reaches this process."""
 
     address: Address
     namespace: str
@@ -93,7 +93,7 @@ class WebhookHost:
 
     @asynccontextmanager
     async def serving(self, group: asyncio.TaskGroup) -> AsyncGenerator[None, None]:
-        """Serve, registered and trusted, until the block ends; requests that arrive during the end are answered."""
+        """Serve, registered and trusted, while the context is open; requests that arrive during the stop are answered."""
         ca_bundle = await self._retried(self._source.prepare)
         answerers = answerers_for(self._endpoints, self._metrics)
         async with AsyncExitStack() as stack:
@@ -116,7 +116,7 @@ class WebhookHost:
                 await self._leave(registration, server)
 
     async def lead(self) -> None:
-        """Take the webhooks over from the replica that led before."""
+        """Take over the webhooks from the previous leader."""
         if isinstance(self._registration, UrlRegistration) and not self._registration.leading:
             self._registration.lead()
             await self._retried(lambda: self._announce(self._ca_bundle))
@@ -131,7 +131,7 @@ class WebhookHost:
         try:
             return await listen(Address(self._url_host, self._options.address.port))
         except BindError as error:
-            # The registration holds the address, so any port will do.
+            # The registration contains the address, so any port can be used.
             _log.info("Serving webhooks on another port: %s", error)
             return await listen(Address(self._url_host, 0))
 
@@ -139,7 +139,7 @@ class WebhookHost:
         self._ca_bundle = ca_bundle
         if self._registration is None:
             return
-        # Once registered it goes on answering: that a later write fails is no reason to leave the Service.
+        # Once registered, a replica stays ready: a later failed write must not remove it from the Service.
         await self._registration.register(ca_bundle)
         self._registered = True
 

@@ -16,11 +16,11 @@ from kubewright.webhook import BadReview
 from kubewright.webhook.server.answers import Answerer
 
 LONGEST_TIMEOUT = 30.0
-# Silence longer than the 90 s after which Go's client drops a connection, so that a request never meets a closing one.
+# Longer than the 90 s after which Go's client closes an idle connection, so that a request never uses a closing one.
 LIMITS = Limits(idle_seconds=120.0, receive_seconds=LONGEST_TIMEOUT)
 SHUTDOWN_TIMEOUT = 30.0
 THREADS = 32
-"""Functions that may block at once. The threads are theirs alone: the loop's own resolve names and load certificates."""
+"""Functions that may block at once. They have their own threads: the loop's resolve names and load certificates."""
 
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _log = logging.getLogger("kubewright.webhook")
@@ -53,7 +53,7 @@ class _Reviews(Handler):
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="webhook")
 
     def close(self) -> None:
-        """Wait for no function any more; those that run are left to end."""
+        """Do not wait for running functions; their threads end by themselves."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def admit(self, request: Request) -> int | Response:
@@ -69,7 +69,7 @@ class _Reviews(Handler):
         return route.answerer.largest_body
 
     def too_large(self, request: Request, largest: int) -> Response:
-        """Refuse a body, and count that."""
+        """Reject a body, and count it."""
         return self._refusal(self._routes[request.path], request, super().too_large(request, largest))
 
     def handle(self, request: Request) -> Coroutine[Any, Any, Response]:
@@ -121,7 +121,7 @@ class WebhookServer(BoundHttpServer):
 
 
 def _time_limit(request: Request) -> float:
-    """Return the seconds that the API server waits, as it says in `?timeout=`."""
+    """Return the seconds that the API server waits, from `?timeout=`."""
     try:
         seconds = parse_duration(request.one("timeout")).total_seconds()
     except DurationError:

@@ -1,4 +1,4 @@
-"""What a run by URL leaves in a cluster when it is killed: webhooks at an address where no process answers."""
+"""Registrations that a killed run by URL leaves in a cluster: webhooks at an address where no process answers."""
 
 from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Conflict, JsonObject, Kind, NotFound
 from kubewright.client import Client
@@ -10,7 +10,7 @@ from kubewright.webhook.server.registration import CONFIGURATIONS
 async def find_leftovers(
     client: Client, endpoints: Endpoints, names: WebhookNames
 ) -> list[tuple[Kind, JsonObject]]:
-    """Find what runs by URL have registered: configurations, and CRDs that are converted there."""
+    """Find the registrations of runs by URL: webhook configurations, and CRDs with a conversion webhook."""
     registered = [
         (CONFIGURATIONS["MutatingWebhookConfiguration"], names.mutating),
         (CONFIGURATIONS["ValidatingWebhookConfiguration"], names.validating),
@@ -42,7 +42,7 @@ async def clear_leftovers(
         try:
             await give_back(client, kind, live, names)
         except (Conflict, NotFound):
-            # Another process registers or removes it at this moment.
+            # Another process registers or removes it right now.
             continue
         part = " (conversion)" if kind == CUSTOM_RESOURCE_DEFINITION else ""
         cleared.append(f"{kind.kind.lower()}.{kind.group}/{live['metadata']['name']}{part}")

@@ -1,4 +1,4 @@
-"""Find out whether and how the API server reaches webhooks of this process."""
+"""Detect whether and how the API server reaches the webhooks of this process."""
 
 import asyncio
 import ipaddress
@@ -21,11 +21,11 @@ _WAYS_OUT = (
 
 
 class Unreachable(KubewrightError):
-    """The API server could not reach the webhooks from where it is."""
+    """The API server could not reach the webhooks from its machine."""
 
 
 def reach_of(config: ClusterConfig) -> Reach:
-    """Find out how the API server reaches this process: on this machine by URL, from a Pod by its Service."""
+    """Return how the API server reaches this process: by URL on this machine, through the Service in a Pod."""
     host = urlsplit(config.server).hostname or ""
     if is_loopback(host):
         return "url"
@@ -35,7 +35,7 @@ def reach_of(config: ClusterConfig) -> Reach:
 
 
 async def confirm_reach(client: Client, host: str) -> None:
-    """Raise Unreachable if webhooks on this loopback address are on another machine for the API server.
+    """Raise Unreachable if this loopback address is on another machine than the API server.
 
     A port of this machine may lead into a container or a virtual machine, as it does with kind. The address that
     the API server advertises decides: it belongs to this machine, or the server runs elsewhere.
@@ -57,7 +57,7 @@ async def _advertised(client: Client) -> list[str]:
             await client.list(SLICES, namespace="default", labels="kubernetes.io/service-name=kubernetes")
         )
     except (Forbidden, NotFound):
-        # Without the right to look there is no reason for doubt.
+        # Without permission to read it, assume that the address can be reached.
         return []
     endpoints = [endpoint for each in found for endpoint in each.get("endpoints") or ()]
     return [address for endpoint in endpoints for address in endpoint.get("addresses") or ()]

@@ -1,4 +1,4 @@
-"""Make the API server call our webhooks: what every registration shares, and registration by Service."""
+"""Register webhooks with the API server: the base of every registration, and registration by Service."""
 
 from abc import ABC, abstractmethod
 from typing import Any, cast
@@ -39,7 +39,7 @@ class Registration(ABC):
         self.manager: str = names.manager
 
     async def register(self, ca_bundle: bytes) -> None:
-        """Make everything in the cluster point here and trust these authorities; writes only what differs."""
+        """Set the address and the CA bundle in all configurations and CRDs; write only what differs."""
         address = self.address(ca_bundle)
         for document in configurations(self.endpoints, self.names, address):
             await self.configure(document, address)
@@ -48,22 +48,22 @@ class Registration(ABC):
 
     @abstractmethod
     async def unregister(self) -> None:
-        """Undo what only this process could serve."""
+        """Remove or restore the registrations that only this process could serve."""
 
     @abstractmethod
     def address(self, ca_bundle: bytes) -> WebhookAddress:
-        """Return how the API server reaches this process."""
+        """Return the clientConfig target: how the API server reaches this process."""
 
     @abstractmethod
     async def configure(self, document: JsonObject, address: WebhookAddress) -> None:
-        """Put one configuration right."""
+        """Bring one configuration up to date."""
 
     def replaced(self, before: Any) -> str | None:
-        """Return the replaced configuration to restore later, or None if it was that of another run by URL."""
+        """Return what to restore on exit, or None if it was the configuration of another run by URL."""
         return None
 
     async def convert(self, name: str, address: WebhookAddress) -> None:
-        """Put the conversion of one CRD right."""
+        """Bring the conversion of one CRD up to date."""
         before: JsonObject = (await self.definition(name))["spec"].get("conversion") or {}
         desired = conversion(address)
         if address.other in client_config(before):
@@ -84,7 +84,7 @@ class Registration(ABC):
 
 
 class ServiceRegistration(Registration):
-    """Keep address and trust right in configurations that were deployed with the operator."""
+    """Keep address and CA bundle up to date in configurations that were deployed with the operator."""
 
     def __init__(
         self,
@@ -97,11 +97,11 @@ class ServiceRegistration(Registration):
         self._service = service
 
     def address(self, ca_bundle: bytes) -> WebhookAddress:
-        """Point to the Service."""
+        """Return the Service as the target."""
         return ByService(self._service.namespace, self._service.name, ca_bundle, self._service.port)
 
     async def configure(self, document: JsonObject, address: WebhookAddress) -> None:
-        """Set address and authorities; everything else is as it was deployed."""
+        """Set the address and the CA bundle; everything else stays as it was deployed."""
         kind, name = CONFIGURATIONS[document["kind"]], document["metadata"]["name"]
         way = "apply what `kubewright manifests --only webhooks` prints"
         try:
@@ -126,7 +126,7 @@ class ServiceRegistration(Registration):
             await self.client.apply(document, field_manager=self.manager, kind=kind)
 
     async def unregister(self) -> None:
-        """Leave everything in place: other replicas serve, or this one will again."""
+        """Do nothing: other replicas serve the webhooks, or this one does after its restart."""
 
 
 class GivenRegistration(Registration):
@@ -139,7 +139,7 @@ class GivenRegistration(Registration):
         """Do nothing: another program registers them."""
 
     def address(self, ca_bundle: bytes) -> WebhookAddress:
-        """Raise: another program registers the webhooks, so the address is unknown."""
+        """Raise NotRegistered: another program registers the webhooks, so the address is unknown."""
         raise NotRegistered(f"the webhooks of {self.names.operator} are registered by another program")
 
     async def configure(self, document: JsonObject, address: WebhookAddress) -> None:
@@ -151,7 +151,7 @@ def _document(kind: Kind, name: str) -> JsonObject:
 
 
 def covers(live: Any, desired: Any) -> bool:
-    """Return True if a live value holds everything that is desired; defaults of the server may be there too."""
+    """Return True if a live value contains everything that is desired; it may contain defaults of the server too."""
     match desired, live:
         case dict(), dict():
             have = cast(JsonObject, live)

@@ -1,4 +1,4 @@
-"""Where the certificate comes from: a mounted directory, or an authority of our own."""
+"""Sources of the serving certificate: a mounted directory, or the operator's own authority."""
 
 import asyncio
 import logging
@@ -66,7 +66,7 @@ class CertificateSource(ABC):
 
 
 class DirectorySource(CertificateSource):
-    """Follows `tls.crt` and `tls.key` of a directory, as cert-manager lays them; `ca.crt` if it is there."""
+    """Loads `tls.crt`, `tls.key` and, if present, `ca.crt` of a directory, in cert-manager's layout."""
 
     def __init__(self, context: FollowingContext, metrics: Registry, directory: Path) -> None:
         super().__init__(context, metrics)
@@ -84,7 +84,7 @@ class DirectorySource(CertificateSource):
         return authorities
 
     async def follow(self, announce: Announce) -> None:
-        """Read the files again and again; broken ones leave the old certificate in place."""
+        """Read the files periodically; if they are invalid, the old certificate stays."""
         announced = b""
         while True:
             await asyncio.sleep(DIRECTORY_POLL)
@@ -122,11 +122,11 @@ class OwnSource(CertificateSource):
         self._bundle: Bundle | None = None
 
     async def prepare(self) -> bytes:
-        """Take up what is kept, or begin; where several begin at once, one wins and the others take up its."""
+        """Load the stored bundle, or create one; if several replicas create one at once, all use the first that is stored."""
         return (await self._step()).ca_bundle
 
     async def follow(self, announce: Announce) -> None:
-        """Renew in time; no certificate is shown before the cluster trusts its authority."""
+        """Renew in time; no certificate is served before the cluster trusts its authority."""
         pause = self._pause(self._bundle)
         while True:
             await asyncio.sleep(pause)
@@ -144,7 +144,7 @@ class OwnSource(CertificateSource):
                 _log.error("The serving certificate cannot be renewed, trying again: %s", error)
 
     def _pause(self, bundle: Bundle | None) -> float:
-        """Look often at what others may change; what is ours alone changes when it is due."""
+        """Return the delay until the next check: short if other replicas may change the bundle, otherwise until it is due."""
         poll = self._times.poll.total_seconds()
         if self._store.shared or bundle is None:
             return poll

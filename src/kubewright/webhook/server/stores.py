@@ -1,4 +1,4 @@
-"""Where a bundle is kept: in a Secret that all replicas share, in a file, or in this process alone."""
+"""Storage of a certificate bundle: a Secret that all replicas share, a file, or memory."""
 
 import asyncio
 import logging
@@ -19,26 +19,26 @@ _KEYS = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 
 
 class CertificateError(KubewrightError):
-    """Certificates that cannot be read or kept."""
+    """Certificates cannot be read or stored."""
 
 
 class CertificateStore(Protocol):
-    """Keeps one bundle; several replicas may write, one of them wins."""
+    """Stores one bundle; if several replicas write at once, one succeeds."""
 
     shared: bool
-    """Whether others may change what is kept."""
+    """Whether other processes may change the stored bundle."""
 
     async def load(self) -> Bundle | None:
-        """Return the bundle that is kept, or None where there is no usable one."""
+        """Return the stored bundle, or None if there is no usable one."""
         ...
 
     async def save(self, bundle: Bundle) -> bool:
-        """Keep a bundle in place of the one last loaded; return False if another replica was quicker."""
+        """Replace the bundle that was last loaded; return False if another replica did so first."""
         ...
 
 
 class MemoryStore:
-    """Keeps the bundle for the life of this process."""
+    """Stores the bundle in memory."""
 
     shared = False
 
@@ -46,19 +46,19 @@ class MemoryStore:
         self._bundle: Bundle | None = None
 
     async def load(self) -> Bundle | None:
-        """Return what was saved."""
+        """Return the saved bundle."""
         return self._bundle
 
     async def save(self, bundle: Bundle) -> bool:
-        """Keep it."""
+        """Save the bundle."""
         self._bundle = bundle
         return True
 
 
 class FileStore:
-    """Keeps the bundle in a file that its owner alone may read, so that a run after this one is trusted at once.
+    """Stores the bundle in a file that only its owner can read, so that the next run is trusted at once.
 
-    Where no file can be written the bundle lasts for this run: the next one is only trusted a little later.
+    If the file cannot be written, the bundle lasts for this run: the next run is trusted a little later.
     """
 
     shared = True
@@ -76,7 +76,7 @@ class FileStore:
         return await asyncio.to_thread(_bundle, _data(self._content))
 
     async def save(self, bundle: Bundle) -> bool:
-        """Replace the file, unless another run did."""
+        """Replace the file unless another run did so first."""
         if self._held is None:
             try:
                 return await asyncio.to_thread(self._write, msgspec.json.encode(_values(bundle)))
@@ -96,7 +96,7 @@ class FileStore:
         if self._read() != self._content:
             return False
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Created for the owner only, and never seen half written.
+        # Readable only by the owner, and written atomically.
         with tempfile.TemporaryDirectory(dir=self._path.parent, prefix=f".{self._path.name}-") as folder:
             whole = Path(folder, self._path.name)
             whole.touch(mode=0o600)
@@ -106,7 +106,7 @@ class FileStore:
 
 
 class SecretStore:
-    """Keeps the bundle in one Secret, written with the version that was read."""
+    """Stores the bundle in a Secret, written with the resourceVersion that was read."""
 
     shared = True
 
@@ -127,7 +127,7 @@ class SecretStore:
         return await asyncio.to_thread(_bundle, found.get("data") or {})
 
     async def save(self, bundle: Bundle) -> bool:
-        """Write the Secret; a conflict means that another replica did."""
+        """Write the Secret; return False on a conflict: another replica wrote it."""
         data = _values(bundle)
         try:
             if self._version:

@@ -1,4 +1,4 @@
-"""Give the handlers that came from kopf what kopf gave them: the object as dictionaries, and a patch.
+"""Call handlers that were written for kopf with kopf's arguments: the object as dictionaries, and a patch.
 
 Delete this module once the handlers take the object and `ctx` themselves.
 """
@@ -196,7 +196,7 @@ def merged(value: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]
 
 
 def overwrite(subject: Any, wire: Mapping[str, Any]) -> None:
-    """Give an object the values of its changed JSON form."""
+    """Set the fields of an object to the values of its changed JSON form."""
     if isinstance(subject, dict):
         subject.clear()
         subject.update(wire)
