@@ -6,9 +6,9 @@ import msgspec
 
 
 class Backoff(msgspec.Struct, frozen=True):
-    """Describe how long to wait before attempt 0, 1, 2, …
+    """How long to wait before attempt 0, 1, 2, …
 
-    The cap holds before jitter is added, so that clients which all reached it still spread out.
+    The cap applies before jitter is added, so that clients that have all reached it still spread out.
     """
 
     base: float = 0.005

@@ -1,8 +1,8 @@
-"""Read the YAML and JSON documents that people write, as Kubernetes reads them.
+"""Read YAML and JSON documents as Kubernetes reads them.
 
 `read_yaml` resolves scalars of YAML 1.1 as Go's library does and makes every key text. PyYAML's own loaders read other
 values (`22:22` as a number, `2024-01-01` as a date), follow any depth of nesting and any expansion of aliases: a file
-of a few lines could end the process or fill the memory. So documents are built here from the parser's events.
+of a few lines could crash the process or fill the memory. So documents are built here from the parser's events.
 Depth, and the nodes and characters that aliases add, are counted before anything is built from them.
 """
 
@@ -17,10 +17,10 @@ import yaml
 from yaml.scanner import ScannerError
 
 MAX_DEPTH = 200
-"""Python's call stack has to carry every value through encoders, so this lies far below Go's 10,000."""
+"""Encoders recurse into every value on Python's call stack, so this is far below Go's 10,000."""
 MAX_ALIASED_NODES = 100_000
 MAX_ALIASED_CHARACTERS = 10_000_000
-"""Far above what one request may hold; the bound on nodes does not help where a long text is repeated."""
+"""Far above the size of a request; the limit of nodes does not help if a long text is repeated."""
 
 _TRUE = frozenset({"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"})
 _FALSE = frozenset({"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"})
@@ -37,7 +37,7 @@ _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class DocumentError(ValueError):
-    """A text is not YAML or JSON that Kubernetes reads; `line` and `column` count from 1, and are 0 where unknown."""
+    """A text is not YAML or JSON that Kubernetes reads; `line` and `column` start at 1, and are 0 if unknown."""
 
     def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
         super().__init__(message)
@@ -58,7 +58,7 @@ def read_yaml(text: bytes | str) -> Iterator[YamlDocument]:
 
 
 def read_json(text: bytes | str) -> Any:
-    """Return the value of a JSON text; raise DocumentError where it is none, is too deep or repeats a key."""
+    """Return the value of a JSON text; raise DocumentError if it is invalid, nested too deeply, or repeats a key."""
     try:
         value = json.loads(text, object_pairs_hook=_without_repetition, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
@@ -126,7 +126,7 @@ class _Open:
 
 
 class _Reader:
-    """Build plain values from parser events; open collections lie on a list, so depth costs no stack."""
+    """Build plain values from parser events; open collections are kept in a list, so nesting uses no call stack."""
 
     def __init__(self, text: bytes | str) -> None:
         self._events = _Parser(text)
@@ -144,7 +144,7 @@ class _Reader:
             while not isinstance(event := self._events.get_event(), yaml.StreamEndEvent):
                 if isinstance(event, yaml.DocumentEndEvent):
                     yield YamlDocument(self._result, self._repeated)
-                    # The bounds on aliases hold for all documents together; anchors do not.
+                    # The limits for aliases apply to all documents together; anchors are per document.
                     self._anchors, self._result, self._repeated = {}, None, []
                 else:
                     self._take(event)
@@ -214,7 +214,7 @@ class _Reader:
         else:
             key, parent.key = parent.key, None
             if key == _MERGE:
-                # As Go's library does: over the keys before it, under those that follow.
+                # As in Go's library: it overrides the keys before it, and keys after it override it.
                 for source in _merged(value, event):
                     parent.value.update(source)
             else:

@@ -42,11 +42,11 @@ LEASE = Kind(group="coordination.k8s.io", version="v1", kind="Lease", plural="le
 
 JITTER = 1.2
 LONGEST_LEASE = 2**31 - 1
-"""The most seconds that leaseDurationSeconds can hold."""
+"""The maximum of leaseDurationSeconds."""
 EXIT_MARGIN = 1.0
 """Seconds before the lease expires at which the process is ended, or half of what is left if that is less."""
 CLOCK_STEP = 1.0
-"""Longest wait between two looks at the clock: a suspended machine moves the clock, but no timer."""
+"""Longest wait between two checks of the clock: while a machine is suspended, its clock advances but timers do not."""
 
 Clock = Callable[[], float]
 
@@ -54,7 +54,7 @@ _log = logging.getLogger("kubewright.election")
 
 
 class LeaseLost(KubewrightError):
-    """Another replica may lead by now: everything must stop at once."""
+    """Another replica may be the leader by now: everything must stop at once."""
 
 
 class NotLeading(KubewrightError):
@@ -194,11 +194,11 @@ class ClusterLease:
 
 
 class Leadership:
-    """Until when this replica may act, and what of it is still acting; read by several threads.
+    """Until when this replica may act, and how much of its work still runs; read by several threads.
 
-    `activity` is how work begins: it is counted first and refused afterwards if the lease has run out or the replica
-    is stopping. So once that is the case and the count is zero, nothing that needs the lease runs, and nothing can
-    begin any more. A leadership that has ended never comes back: the process ends with it.
+    Work begins with `activity`: it is counted first and then rejected if the lease has run out or the replica is
+    stopping. So once that is the case and the count is zero, nothing that needs the lease runs, and nothing can
+    begin any more. A leadership that has ended is never regained: the process ends with it.
     """
 
     def __init__(self, clock: Clock = elapsed) -> None:
@@ -239,13 +239,13 @@ class Leadership:
             raise NotLeading("this replica's lease ran out before the write was sent: nothing was written")
 
     def check_work(self) -> None:
-        """Raise NotLeading if the lease has run out: for work to begin, also after an answer that took long to come."""
+        """Raise NotLeading if the lease has run out; called before work begins, also after a slow response."""
         if not self.valid:
             raise NotLeading("this replica's lease ran out: no more work begins")
 
     @contextmanager
     def activity(self) -> Generator[None, None, None]:
-        """Count what runs inside as work that needs the lease; raise NotLeading if it must not begin."""
+        """Count the body as work that needs the lease; raise NotLeading if it must not begin."""
         with self._changed:
             self._active += 1
         try:
@@ -284,7 +284,7 @@ class Leadership:
                 self._expires_at = requested_at + times.seconds
 
     def end(self) -> None:
-        """Refuse writes and work from now on; no renewal changes that."""
+        """Reject writes and work from now on; no renewal changes that."""
         with self._changed:
             self._ended = True
             self._valid_until = -math.inf
@@ -335,7 +335,7 @@ class Elector:
             await asyncio.sleep(min(self._times.retry_period, left))
             left = leadership.remaining
             if left > 0 and may_renew():
-                # An attempt must end with the lease: the loss has to be reported in time.
+                # An attempt must not outlast the lease: the loss has to be reported in time.
                 held = await self._attempt(min(self._times.attempt, left))
                 if not held and self._held_by_another():
                     break
@@ -449,12 +449,12 @@ class ElectionThread:
         self._failure: BaseException | None = None
 
     def start(self) -> None:
-        """Begin to seek the lease."""
+        """Start trying to acquire the lease."""
         self._thread.start()
 
     @property
     def lost(self) -> bool:
-        """Return True if this replica led, or sought to, and no longer does."""
+        """Return True if this replica led, or tried to acquire the lease, and no longer does."""
         return self._lost.is_set()
 
     async def wait_leading(self) -> None:

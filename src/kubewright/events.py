@@ -60,7 +60,7 @@ class Reference(NamedTuple):
     uid: str
 
     def to_wire(self) -> dict[str, str]:
-        """Return the reference as an event holds it."""
+        """Return the reference in the JSON form of an Event."""
         found = {
             "apiVersion": self.api_version,
             "kind": self.kind,
@@ -229,7 +229,7 @@ class EventRecorder:
         await self._send_each(self._new, everything=everything)
         for event in tuple(self._repeats):
             await self._send_each((event,), everything=everything)
-            # An Event that is recorded meanwhile does not wait for all the counts.
+            # An Event that is recorded in the meantime does not wait for all the counts.
             await self._send_each(self._new, everything=everything)
 
     async def _send_each(self, events: Iterable[EventKey], *, everything: bool) -> None:

@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
 _RUNNERS = frozenset({"asyncio", "concurrent", "contextlib", "contextvars", "threading", "uvloop"})
-"""Modules between the author's code and ours that neither wrote."""
+"""Third-party modules between the author's code and kubewright's."""
 
 
 def attempt(function: Callable[[A], R], argument: A, failed: Callable[[BaseException], R]) -> R:

@@ -13,7 +13,7 @@ MetricKind = Literal["counter", "gauge", "histogram"]
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """Hold one line of the exposition: its full name, its labels, its value."""
+    """One line of the exposition: its full name, its labels, its value."""
 
     name: str
     labels: dict[str, str]
@@ -21,7 +21,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 class Family(msgspec.Struct, frozen=True):
-    """Hold all the samples of one declared metric at one moment."""
+    """All samples of one declared metric at one time."""
 
     name: str
     help: str
@@ -31,7 +31,7 @@ class Family(msgspec.Struct, frozen=True):
 
 
 class Counter:
-    """Count upwards only."""
+    """A counter, which only increases."""
 
     __slots__ = ("value",)
 
@@ -39,7 +39,7 @@ class Counter:
         self.value: float = 0.0
 
     def inc(self, n: float = 1) -> None:
-        """Add n, which may not be negative."""
+        """Add n, which must not be negative."""
         if n < 0:
             raise ValueError(f"a counter cannot go down by {-n}")
         self.value += n
@@ -50,7 +50,7 @@ class Counter:
 
 
 class Gauge:
-    """Hold a value that goes up and down, or a function that gives it when asked."""
+    """A gauge: a value that goes up and down, or a function that returns it."""
 
     __slots__ = ("_read", "_value")
 
@@ -60,7 +60,7 @@ class Gauge:
 
     @property
     def value(self) -> float:
-        """Return the present value."""
+        """Return the current value."""
         return self._read() if self._read is not None else self._value
 
     def set(self, value: float) -> None:
@@ -76,7 +76,7 @@ class Gauge:
         self._value -= n
 
     def set_function(self, read: Callable[[], float]) -> None:
-        """Ask this function at each collection, instead of keeping a value up to date by a timer."""
+        """Call this function at each collection, instead of updating the value with a timer."""
         self._read = read
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
@@ -85,7 +85,7 @@ class Gauge:
 
 
 class Histogram:
-    """Count observations by upper bound."""
+    """A histogram: counts observations by upper bound."""
 
     __slots__ = ("_bounds", "_counts", "sum")
 
@@ -118,7 +118,7 @@ Child = TypeVar("Child", Counter, Gauge, Histogram)
 
 
 class Instrument(Generic[Child]):
-    """Hand out one child per combination of label values."""
+    """A metric with labels: one child for each combination of label values."""
 
     def __init__(
         self, name: str, text: str, kind: MetricKind, label_names: tuple[str, ...], make: Callable[[], Child]
@@ -131,7 +131,7 @@ class Instrument(Generic[Child]):
         self._children: dict[tuple[str, ...], Child] = {}
 
     def labels(self, **values: str) -> Child:
-        """Return the child with these label values, made at first use."""
+        """Return the child with these label values, created on first use."""
         key = self._key(values)
         child = self._children.get(key)
         if child is None:
@@ -139,11 +139,11 @@ class Instrument(Generic[Child]):
         return child
 
     def remove(self, **values: str) -> None:
-        """Forget the child with these label values."""
+        """Remove the child with these label values."""
         self._children.pop(self._key(values), None)
 
     def family(self) -> Family:
-        """Return the present samples of all children."""
+        """Return the current samples of all children."""
         samples = [
             Sample(self.name + suffix, {**dict(zip(self.label_names, key, strict=True)), **extra}, value)
             for key, child in list(self._children.items())
@@ -161,7 +161,7 @@ class Instrument(Generic[Child]):
 
 
 class Registry:
-    """Hold the metrics of one manager; declaring a name again returns the same instrument."""
+    """The metrics of one manager; declaring a name again returns the same instrument."""
 
     def __init__(self) -> None:
         self._instruments: dict[str, Instrument[Any]] = {}
@@ -190,7 +190,7 @@ class Registry:
         return cast("Instrument[Histogram]", self._declare(name, help, "histogram", labels, make))
 
     def families(self) -> Iterator[Family]:
-        """Yield every metric with its present samples, in the order of declaration."""
+        """Yield every metric with its current samples, in the order of declaration."""
         for instrument in list(self._instruments.values()):
             yield instrument.family()
 
@@ -209,7 +209,7 @@ class Registry:
 
 
 def exponential_buckets(start: float, factor: float, count: int) -> tuple[float, ...]:
-    """Return count upper bounds, each factor times the one before."""
+    """Return `count` upper bounds, each `factor` times the one before."""
     return tuple(start * factor**power for power in range(count))
 
 

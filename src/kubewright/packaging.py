@@ -42,7 +42,7 @@ class Env(msgspec.Struct, frozen=True):
 
     @property
     def purpose(self) -> str:
-        """Return what the variable is for and where a deployed operator takes it from."""
+        """Return the purpose of the variable and where a deployed operator reads it from."""
         kind, source = ("Secret", self.secret) if self.secret else ("ConfigMap", self.config_map)
         origin = (
             f"a deployed operator takes it from {kind} {source}, key {self.key or self.name}"
@@ -53,7 +53,7 @@ class Env(msgspec.Struct, frozen=True):
 
 
 def missing_env(declared: Iterable[Env], environment: Mapping[str, str]) -> list[Env]:
-    """Return the required variables that an environment does not set, or sets to nothing."""
+    """Return the required variables that are unset or empty in an environment."""
     return [variable for variable in declared if variable.required and not environment.get(variable.name)]
 
 
@@ -105,7 +105,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the operator's Deployment: `Workload(replicas=2, limits={"memory": "1Gi"})`.
 
     `args` follow those that every operator is run with, and are options of `kubewright run`. `requests` and
-    `limits` replace the defaults resource by resource; an empty text takes one away.
+    `limits` replace the defaults resource by resource; an empty text removes one.
     """
 
     replicas: int = 1

@@ -24,7 +24,7 @@ async def run(
     """Run the operator until the task is cancelled: `asyncio.run(kw.run(operator))`.
 
     The options mean the same as those of `kubewright run`, except that metrics and probes are off unless they get an
-    address: the program around may serve its own. It leaves signals and logging to that program. `kubewright.manager`
+    address: the surrounding program may serve its own. Signals and logging are left to that program. `kubewright.manager`
     has every option.
     """
     check_env(operator.env, os.environ)

@@ -1,12 +1,12 @@
 """A work queue with priorities, delays and rate limits, like client-go's.
 
 A key is in one of four places: ready (a heap by priority, then by order), delayed (a heap by time), in flight (with a
-worker), or both in flight and queued again. `get` moves a ready key to a worker, `done` gives it back.
+worker), or both in flight and queued again. `get` passes a ready key to a worker, which calls `done` at the end.
 
 Invariants:
 
-- No key is handed to two workers at once; a key that is added while it is in flight becomes ready when it is done.
-- A key that was added is handed out at least once after that, however often it was added meanwhile.
+- No key is passed to two workers at once; a key that is added while it is in flight becomes ready when it is done.
+- A key that was added is returned by `get` at least once after that, however often it was added in the meantime.
 - Merging two adds keeps the higher priority and the earlier time.
 """
 
@@ -31,11 +31,11 @@ _OTHER_PRIORITIES = "exceeded_cardinality_limit"
 
 
 class QueueShutDown(Exception):
-    """The queue was shut down and hands out nothing more."""
+    """The queue was shut down and returns no more keys."""
 
 
 class Item(msgspec.Struct, Generic[K], frozen=True):
-    """Hold a key handed out, the priority it had, and since when it was ready."""
+    """A key that `get` returned, its priority, and since when it was ready."""
 
     key: K
     priority: int
@@ -52,7 +52,7 @@ class QueueStatistics(msgspec.Struct, frozen=True):
 
 
 class _Entry(Generic[K]):
-    """Hold one queued key; `ready_at` is None once it may be handed out."""
+    """One queued key; `ready_at` is None once `get` may return it."""
 
     __slots__ = ("key", "order", "priority", "queued_at", "ready_at")
 
@@ -65,11 +65,11 @@ class _Entry(Generic[K]):
 
 
 class WorkQueue(Generic[K]):
-    """Hand out keys, each to one worker at a time.
+    """A queue of keys, each processed by one worker at a time.
 
-    Adding a key that is queued merges: the higher priority and the earlier time win. Adding one that
-    is in flight queues it for when it is done. Higher priorities go first, equal ones in the order in
-    which they became ready. Belongs to one event loop; every method but `get` is immediate.
+    Adding a key that is queued merges both: the higher priority and the earlier time win. A key that is added while
+    it is in flight becomes ready when it is done. Higher priorities come first, equal ones in the order in which they
+    became ready. A queue belongs to one event loop; only `get` waits.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class WorkQueue(Generic[K]):
         self._metrics = _QueueMetrics(name, metrics or Registry(), self._in_flight)
 
     def add(self, key: K, *, priority: int = 0, after: float = 0.0) -> None:
-        """Queue the key, at once or after so many seconds."""
+        """Queue the key, at once or after `after` seconds."""
         if self._shut_down:
             return
         now = _now()
@@ -117,7 +117,7 @@ class WorkQueue(Generic[K]):
         return delay
 
     def forget(self, key: K) -> None:
-        """Start the key's backoff afresh."""
+        """Reset the key's backoff."""
         self._failures.pop(key, None)
 
     def retries(self, key: K) -> int:
@@ -138,7 +138,7 @@ class WorkQueue(Generic[K]):
                 await getter
             except asyncio.CancelledError:
                 if getter.done() and not getter.cancelled():
-                    # Woken and cancelled at once: what it was woken for must not wait for the next add.
+                    # Woken and cancelled at the same time: another getter must take the key, not wait for the next add.
                     self._wake_getter()
                 else:
                     getter.cancel()
@@ -178,7 +178,7 @@ class WorkQueue(Generic[K]):
         return QueueStatistics(self._ready_count, delayed, len(self._in_flight), len(self._failures))
 
     def __len__(self) -> int:
-        """Return how many keys are ready, delayed ones not counted."""
+        """Return how many keys are ready, not counting delayed ones."""
         return self._ready_count
 
     def _merge(self, entry: _Entry[K], priority: int, ready_at: float | None, now: float) -> None:
@@ -214,7 +214,7 @@ class WorkQueue(Generic[K]):
 
     def _delay(self, entry: _Entry[K], ready_at: float) -> None:
         heapq.heappush(self._delayed, (ready_at, entry.order, entry))
-        # Keys that are always run again before their delay is over would pile up stale slots.
+        # Keys that always run again before their delay is over would accumulate stale slots.
         if len(self._delayed) > 2 * (len(self._entries) - self._ready_count) + 64:
             self._delayed = [slot for slot in self._delayed if self._is_delayed(slot)]
             heapq.heapify(self._delayed)
@@ -233,7 +233,7 @@ class WorkQueue(Generic[K]):
             self._timer.cancel()
             self._timer = None
         if self._delayed:
-            # Remembered here: uvloop's handle of a moment that has passed does not know it.
+            # Stored here: uvloop's handle does not have the time of a timer that is already due.
             self._timer_at = self._delayed[0][0]
             self._timer = asyncio.get_running_loop().call_at(self._timer_at, self._release_due)
 
@@ -277,7 +277,7 @@ class WorkQueue(Generic[K]):
 
 
 class _QueueMetrics(Generic[K]):
-    """Hold the queue's instruments under the names client-go gave them."""
+    """The queue's metrics, with client-go's names."""
 
     def __init__(self, name: str, registry: Registry, in_flight: dict[K, float]) -> None:
         labels = {"name": name, "controller": name}
@@ -318,7 +318,7 @@ class _QueueMetrics(Generic[K]):
         ).labels(**labels).set_function(lambda: max(_ages(in_flight), default=0.0))
 
     def depth(self, priority: int) -> Gauge:
-        """Return the gauge of this priority; past the limit of label values all new ones share one."""
+        """Return the gauge of this priority; beyond the limit of label values all new ones share one."""
         gauge = self._depths.get(priority)
         if gauge is None:
             text = str(priority) if len(self._depths) < _MAX_PRIORITY_LABELS else _OTHER_PRIORITIES

@@ -1,9 +1,9 @@
 """Caches of objects, filled by watches: read by key, by label or by index; subscribers are notified of changes.
 
-In reading order: `selection` (what is held), `watcher` (how it is followed), `store` (the newest known states, own
-writes included), `trimming`, `feed` (one selection), `informer` (a feed read as one class, with indexes), `cache` (all of
-them). The entry point is `Cache.informer`. The client is only a `ListerWatcher` here, so declaring an operator loads no I/O
-library.
+Read in this order: `selection` (what is cached), `watcher` (list and watch), `store` (the newest known states, including
+our own writes), `trimming`, `feed` (one selection), `informer` (a feed read as one class, with indexes), `cache` (all of
+them). The entry point is `Cache.informer`. The client is only a `ListerWatcher` here, so declaring an operator imports
+no I/O library.
 """
 
 from kubewright.api import Index

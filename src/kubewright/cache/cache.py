@@ -1,4 +1,4 @@
-"""Everything that one operator watches: one feed for each selection, started with its first user, stopped with its last."""
+"""All watches of one operator: one feed for each selection, started with its first user and stopped with its last."""
 
 import asyncio
 import gc

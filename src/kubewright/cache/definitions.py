@@ -1,8 +1,8 @@
 """CRDs of kinds that the server does not serve yet: a feed reads its kind at once when the CRD is established.
 
-A feed whose kind is not served asks for it again with backoff, which needs no rights beyond those on the kind. The watch
+A feed whose kind is not served retries with backoff, which needs no permissions beyond those on the kind. The watch
 of the CRD only shortens that pause. It is limited to one CRD by name, and it is the only request for which the
-generated roles have no rule: an account that may not watch CRDs goes on with the backoff.
+generated roles have no rule: without permission to watch CRDs, the feed continues with the backoff.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ class DefinitionWatches:
             task.cancel()
 
     def clear(self) -> None:
-        """Forget the watches, which have ended with their task group."""
+        """Drop the watches, which have ended with their task group."""
         self._tasks.clear()
 
     async def _watch(self, kind: Kind) -> None:
@@ -60,7 +60,7 @@ class DefinitionWatches:
                     if isinstance(event, Applied) and _is_served(event.object, kind.version):
                         self._established(kind)
                     elif isinstance(event, Failed) and event.refused:
-                        # The task stays known, so that this is said once until the kind is served.
+                        # Keep the task, so that this is logged only once until the kind is served.
                         _log.info(
                             "No permission to watch the CRD %s: checking every few seconds whether it is there",
                             name,
@@ -97,7 +97,7 @@ _definition = msgspec.json.Decoder(_Definition)
 def _is_served(definition: RawObject, version: str) -> bool:
     """Return True if the server has established the CRD and serves this version of it."""
     found = _definition.decode(definition.raw)
-    # Before the server has looked at a new CRD, its conditions are null.
+    # Before the server has processed a new CRD, its conditions are null.
     conditions = (found.status and found.status.conditions) or []
     return any(one.name == version and one.served for one in found.spec.versions) and any(
         (one.type, one.status) == ("Established", "True") for one in conditions

@@ -1,9 +1,9 @@
-"""One selection of objects, held as bytes and kept up to date by one watch; subscribers are notified of each change.
+"""One selection of objects, cached as bytes and kept up to date by one watch; subscribers are notified of each change.
 
-A kind that the server does not serve is *absent*: the watcher asks for it again and again with backoff (at most every
-12.5 s), as it does after any refusal. This needs no rights beyond those on the kind itself and notices APIServices as well
-as CRDs; `cache/definitions.py` shortens the pause where CRDs may be watched. A feed that is required reports an absent kind
-as a problem. For one that is not, absence is a state like any other: nothing is held, and reads find nothing.
+A kind that the server does not serve is *absent*: the watcher retries with backoff (pauses of at most 12.5 s), as it
+does after any rejected request. This needs no permissions beyond those on the kind itself and detects APIServices as
+well as CRDs; `cache/definitions.py` shortens the pause if CRDs may be watched. A required feed reports an absent kind
+as a problem. For an optional one it is a normal state: the cache is empty, and reads find nothing.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ Subscriber = Callable[[StoreChange], None]
 STALE_AFTER = 60.0
 """Seconds after which a failing watch makes the operator unready: its view of the cluster is old."""
 _CONFIRMED = 2
-"""How many refusals in a row it takes until objects that are held count as gone with their kind."""
+"""After this many rejections in a row, the cached objects count as deleted together with their kind."""
 _YIELD_AFTER = 500
 _LABELS = ("resource", "namespace", "labels", "fields", "content")
 
@@ -45,11 +45,11 @@ _log = logging.getLogger("kubewright.cache")
 
 
 class CacheSyncTimeout(KubewrightError):
-    """An informer did not get its objects in time; the message says which and what the server answered."""
+    """An informer did not get its objects in time; the message has the informer and the server's response."""
 
 
 class Undecodable(msgspec.Struct, frozen=True):
-    """Hold an object, and why it could not be decoded, transformed or indexed."""
+    """An object, and why it could not be decoded, transformed or indexed."""
 
     key: ObjectKey
     object: RawObject
@@ -74,13 +74,13 @@ class UndecodableObjects:
             listener(found)
 
     def changed(self, key: ObjectKey, new: RawObject | None) -> None:
-        """Forget what was reported of the object if this is another state of it."""
+        """Drop what was reported about the object if this is another state of it."""
         known = self._known.get(key)
         if known is not None and (new is None or not _same_state(known.object, new)):
             del self._known[key]
 
     def listen(self, listener: Callable[[Undecodable], None]) -> Callable[[], None]:
-        """Call this function for each bad state that is known or follows; return a function that ends that."""
+        """Call this function for each bad state that is known or follows; return a function that unsubscribes."""
         self._listeners.append(listener)
         for found in list(self._known.values()):
             listener(found)
@@ -103,7 +103,7 @@ class FeedOptions(msgspec.Struct, frozen=True, kw_only=True):
     streaming: bool = True
     filling: Callable[[], AbstractContextManager[None]] = nullcontext
     kind_missing: Callable[[Kind], None] = lambda kind: None
-    """Called when the server answers that it does not serve a kind."""
+    """Called when the server responds that it does not serve a kind."""
     kind_served: Callable[[Kind], None] = lambda kind: None
     """Called when a kind that was missing is served."""
 
@@ -116,7 +116,7 @@ class Feed:
     ) -> None:
         self.selection = selection
         self.required: bool = required
-        """True if one of its users does not work without the kind."""
+        """True if one of its users requires the kind."""
         self.undecodable: UndecodableObjects = UndecodableObjects()
         self._source = source
         self._options = options
@@ -163,7 +163,7 @@ class Feed:
                         filling.close()
                     count += len(arrived)
                     if count >= _YIELD_AFTER:
-                        # A stream that always has data would keep every other task waiting.
+                        # Yield to other tasks: a stream may always have data to read.
                         count = 0
                         await asyncio.sleep(0)
 
@@ -183,13 +183,13 @@ class Feed:
 
     @property
     def complete(self) -> bool:
-        """Return True if what is held is the whole selection, as far as the watch has come: reads need no request."""
+        """Return True if the cache has the whole selection, as of the last watch event: reads need no request."""
         return self._synced.is_set() or self._absent
 
     async def wait_synced(self, timeout: float | None = None, *, optional: bool = False) -> None:
         """Wait until the whole selection has been read once; raise CacheSyncTimeout if that takes too long.
 
-        With `optional` it is enough that the server answered that it does not serve the kind, or not now.
+        With `optional` it is enough if the server responded that it does not serve the kind, or not now.
         """
         limit = self._options.sync_timeout if timeout is None else timeout
         try:
@@ -214,7 +214,7 @@ class Feed:
 
     @property
     def objects(self) -> Mapping[ObjectKey, RawObject]:
-        """Return all objects as they are held."""
+        """Return all objects as they are stored."""
         return self._store.objects
 
     def add_indexer(self, indexer: Subscriber) -> Callable[[], None]:
@@ -226,7 +226,7 @@ class Feed:
         return lambda: self._indexers.remove(indexer)
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Call this function for each object that is held, as initial changes, and for each change that follows.
+        """Call this function for each cached object, as an initial change, and for each change that follows.
 
         The returned function ends the subscription.
         """
@@ -236,12 +236,12 @@ class Feed:
         return lambda: self._subscribers.remove(subscriber)
 
     def record_write(self, raw: RawObject) -> None:
-        """Store the answer to a write of ours, so that it can be read at once."""
-        # Trimming changes the record; the caller still uses this one, and may give it to other feeds.
+        """Store the response to our own write, so that it can be read at once."""
+        # Trimming changes the record; the caller still uses this one, and may pass it to other feeds.
         self._notify(self._store.record_write(raw.copied()))
 
     def record_delete(self, key: ObjectKey, uid: str, resource_version: str) -> None:
-        """Remove an object that a delete of ours ended; its last version may be unknown."""
+        """Remove an object after our own delete; its last version may be unknown."""
         self._notify(self._store.record_delete(key, uid, resource_version))
 
     def close(self) -> None:
@@ -275,7 +275,7 @@ class Feed:
 
     def _trim(self, obj: RawObject) -> RawObject:
         def failed(error: BaseException) -> RawObject:
-            # The author's transform failed: hold the whole object rather than none.
+            # The author's transform failed: store the whole object rather than none.
             self.undecodable.report(obj, error)
             return obj
 
@@ -322,7 +322,7 @@ class Feed:
         self._failure = failed
 
     def _note_absence(self, error: KubewrightError) -> bool:
-        """Return True if the server does not serve the kind; drop what is held once that is certain."""
+        """Return True if the server does not serve the kind; drop the cached objects once that is certain."""
         if isinstance(error, ServiceUnavailable):
             self._settled.set()
         if not isinstance(error, NotFound) or not error.kind_missing:
@@ -363,5 +363,5 @@ def _remedy(kind: Kind) -> str:
 
 
 def _is_misconfigured(failure: Failed) -> bool:
-    """Return True if the server refuses for lack of rights: that is no way of being optional."""
+    """Return True if permissions are missing: that is an error also for an optional kind."""
     return failure.refused and not isinstance(failure.error, NotFound)

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Informer(Generic[T]):
-    """Read what a feed holds as objects of one class, or as JSON objects if the class is `dict`."""
+    """Read the objects of a feed as one class, or as JSON objects if the class is `dict`."""
 
     def __init__(self, feed: Feed, cls: type[T]) -> None:
         self.feed = feed
@@ -26,7 +26,7 @@ class Informer(Generic[T]):
 
     @property
     def selection(self) -> Selection:
-        """Return the selection that is held."""
+        """Return the selection."""
         return self.feed.selection
 
     @property
@@ -37,7 +37,7 @@ class Informer(Generic[T]):
     async def wait_synced(self, timeout: float | None = None, *, optional: bool = False) -> None:
         """Wait until the whole selection has been read once; raise CacheSyncTimeout if that takes too long.
 
-        With `optional` it is enough that the server answered that it does not serve the kind, or not now.
+        With `optional` it is enough if the server responded that it does not serve the kind, or not now.
         """
         await self.feed.wait_synced(timeout, optional=optional)
 
@@ -47,7 +47,7 @@ class Informer(Generic[T]):
         return self.feed.problems
 
     def covers(self, key: ObjectKey) -> bool:
-        """Return True if an object of this key, should it exist, is certain to be held, and whole."""
+        """Return True if an object with this key, if it exists, is certain to be cached completely."""
         return self.selection.covers(key)
 
     def get(self, key: ObjectKey) -> T | None:
@@ -62,7 +62,7 @@ class Informer(Generic[T]):
             raise
 
     def get_raw(self, key: ObjectKey) -> RawObject | None:
-        """Return the object as it is held, or None."""
+        """Return the object as it is stored, or None."""
         return self.feed.objects.get(key)
 
     def keys(self) -> Sequence[ObjectKey]:
@@ -98,7 +98,7 @@ class Informer(Generic[T]):
         return self._decoded(self.feed.objects[key] for key in self._indexes[index].find(value))
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Call this function for each object that is held, as initial changes, and for each change that follows.
+        """Call this function for each cached object, as an initial change, and for each change that follows.
 
         The returned function ends the subscription.
         """
@@ -109,11 +109,11 @@ class Informer(Generic[T]):
         return self.feed.undecodable.listen(listener)
 
     def record_write(self, raw: RawObject) -> None:
-        """Store the answer to a write of ours, so that it can be read at once."""
+        """Store the response to our own write, so that it can be read at once."""
         self.feed.record_write(raw)
 
     def record_delete(self, key: ObjectKey, uid: str, resource_version: str) -> None:
-        """Remove an object that a delete of ours ended; its last version may be unknown."""
+        """Remove an object after our own delete; its last version may be unknown."""
         self.feed.record_delete(key, uid, resource_version)
 
     def close(self) -> None:
@@ -145,7 +145,7 @@ class Informer(Generic[T]):
 
     def _decode(self, raw: RawObject) -> T:
         if not self._typed:
-            # The items of a list leave out what all of them have in common.
+            # The items of a list omit apiVersion and kind.
             kind = self.selection.kind
             return cast(T, {"apiVersion": kind.api_version, "kind": kind.kind, **parse(raw.raw)})
         return cast(T, decode(cast("type[Any]", self._cls), raw.raw))

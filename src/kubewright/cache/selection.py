@@ -1,4 +1,4 @@
-"""Which objects an informer holds: a kind, perhaps one namespace, perhaps selectors."""
+"""The objects that an informer caches: a kind, optionally one namespace, optionally selectors."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -29,15 +29,15 @@ class Selection(msgspec.Struct, frozen=True):
 
     @property
     def covers_all(self) -> bool:
-        """Return True if every object of the kind is certain to be in the selection, and whole."""
+        """Return True if every object of the kind is certain to be in the selection, and complete."""
         return not (self.namespace or self.labels or self.fields or self.metadata_only)
 
     def covers(self, key: ObjectKey) -> bool:
-        """Return True if an object of this key is certain to be in the selection, and whole."""
+        """Return True if an object with this key is certain to be in the selection, and complete."""
         return self.admits(key) and not (self.labels or self.fields or self.metadata_only)
 
     def admits(self, key: ObjectKey) -> bool:
-        """Return True if an object of this key can be in the selection."""
+        """Return True if an object with this key can be in the selection."""
         return not self.namespace or key.namespace == self.namespace
 
     def selects(self, obj: RawObject) -> bool:

@@ -1,4 +1,4 @@
-"""What a cache needs of a client: lists and watches of objects as bytes, with metadata decoded."""
+"""The client interface of a cache: lists and watches of objects as bytes, with decoded metadata."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
@@ -9,7 +9,7 @@ from kubewright.api import Kind, RawList, WatchEvent
 class ListerWatcher(Protocol):
     """A client that lists and watches.
 
-    Failures are KubewrightErrors; those that the server answered carry a `status`.
+    Failures are KubewrightErrors; error responses of the server have a `status`.
     """
 
     def list_raw(

@@ -10,11 +10,11 @@ class Stalled(TimeoutError):
 
 
 class StallTimeout:
-    """Raise Stalled out of a wait inside this block that takes longer than so many seconds.
+    """Raise Stalled in a wait inside this block that takes longer than this many seconds.
 
-    One timer checks now and then whether a wait has become too long, instead of one timer for each wait:
+    One timer checks periodically whether a wait has become too long, instead of one timer for each wait:
     ten thousand events of a cold cache arrive in a fraction of a second. The block begins as a wait;
-    between `end_wait` and `begin_wait` it may take as long as it likes.
+    the time between `end_wait` and `begin_wait` is not limited.
     """
 
     def __init__(self, seconds: float) -> None:

@@ -1,19 +1,19 @@
 """The newest known state of each object of one selection, from the watch and from our own writes.
 
-The watch and our own writes race: the answer to a write may come before or after its watch event. For each object the
-higher resourceVersion wins, so the second of the two changes nothing.
+The watch and our own writes race: the response to a write may arrive before or after its watch event. For each object
+the higher resourceVersion wins, so the second of the two changes nothing.
 
 Invariants:
 
-- Each effective change is returned exactly once, in an order in which an object's versions only grow.
-- An object that our own delete ended is not brought back by a late event or by a list that is older than the delete. A
-  tombstone (`_Tombstone`) is kept until the watch has passed the delete.
-- `progress` is the version up to which the watch has reported everything: an answer that is not newer brings no change,
-  even about an object that is no longer held.
+- Each effective change is returned exactly once, in an order in which an object's versions only increase.
+- An object that our own delete removed does not return with a late event or with a list that is older than the delete.
+  A tombstone (`_Tombstone`) is kept until the watch has passed the delete.
+- `progress` is the version up to which the watch has reported everything: a response that is not newer changes nothing,
+  even for an object that is no longer stored.
 - Lists are consistent reads, so none is older than `progress`, nor than a list that was cut off before its end. A list
-  may be older than our own writes, and then it neither revives nor removes what those did.
-- A list that is older than `progress` all the same, or shows an older state than one it must have seen, comes from
-  another history: the cluster's data was restored from a backup. Then the list is right, and what was held is not.
+  may be older than our own writes, and then it does not undo them.
+- If a list is older than `progress` nevertheless, or has an older state of an object than it must have, it belongs to
+  another history: the cluster's data was restored from a backup. Then the list replaces what was stored.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ from kubewright.cache.selection import Selection
 
 
 def compare_versions(incoming: str, known: str) -> int:
-    """Return 1, 0 or -1 as the incoming version is newer than, equal to or older than the known one.
+    """Return 1, 0 or -1 if the incoming version is newer than, equal to or older than the known one.
 
     They are decimal numbers of any size. If an extension server uses other texts, an incoming version that
     differs counts as newer.
@@ -50,8 +50,8 @@ class StoreChange(msgspec.Struct, gc=False, frozen=True):
 class _Tombstone(msgspec.Struct):
     """An object that our own write removed, until the watch has reported that too.
 
-    `final`: it was deleted, so its uid never returns. Otherwise it left the selection and may come
-    back with a newer version. `seen`: the watch has shown the object, so it will report its end as well.
+    `final`: it was deleted, so its uid never returns. Otherwise it left the selection and may return
+    with a newer version. `seen`: the watch has sent the object, so it will send its deletion as well.
     """
 
     uid: str
@@ -70,9 +70,9 @@ NOTHING: Sequence[StoreChange] = ()
 
 
 class Store:
-    """Hold the newest known state of each object, and return each effective change exactly once.
+    """Store the newest known state of each object, and return each effective change exactly once.
 
-    `trim` is called with each object that is stored, whole, and returns what to store of it.
+    `trim` is called with each complete object before it is stored, and returns what to store.
     """
 
     def __init__(self, selection: Selection, trim: Callable[[RawObject], RawObject] | None = None) -> None:
@@ -87,18 +87,18 @@ class Store:
 
     @property
     def filled(self) -> bool:
-        """Return True if a whole list has been stored."""
+        """Return True if a complete list has been stored."""
         return self._filled
 
     def begin_list(self) -> None:
-        """Begin a list: the objects until `end_list` are the whole selection."""
+        """Begin a list: the objects until `end_list` are the complete selection."""
         self._unlisted = set(self.objects)
         self._older = {}
         for gone in self._gone.values():
             gone.listed = False
 
     def end_list(self, version: str) -> Sequence[StoreChange]:
-        """Remove what the list of this version lacks, unless we wrote it later."""
+        """Remove objects that are not in the list of this version, unless we wrote them later."""
         changes: list[StoreChange] = []
         restored = compare_versions(version, self.progress) < 0
         if restored:
@@ -147,7 +147,7 @@ class Store:
             self.progress = version
         gone = self._gone.get(key)
         if gone is not None and compare_versions(version, gone.version) >= 0:
-            # With a selector this may be a leave with a return still to come: `advance` ends it then.
+            # With a selector the object may only have left the selection and may return: then `advance` removes the tombstone.
             gone.seen = False
             if self._selection.covers(key):
                 del self._gone[key]
@@ -169,7 +169,7 @@ class Store:
             }
 
     def clear(self) -> Sequence[StoreChange]:
-        """Remove everything: the server no longer serves the kind, and may begin it anew later."""
+        """Remove everything: the server no longer serves the kind, and may serve a new one later."""
         changes = [StoreChange(key, known, None) for key, known in self.objects.items()]
         self.objects.clear()
         self._gone.clear()
@@ -179,13 +179,13 @@ class Store:
         return changes
 
     def record_write(self, obj: RawObject) -> Sequence[StoreChange]:
-        """Store the answer to our own write, as if the watch had brought it."""
+        """Store the response to our own write, as if the watch had sent it."""
         key, version = obj.meta.key, obj.meta.resource_version
         if not self._selection.admits(key) or self._is_reported(version):
             return NOTHING
         if self._selection.selects(obj):
             if self._unlisted is not None and key not in self.objects:
-                # A list that is newer than this write will name the object, unless that is gone again.
+                # A list that is newer than this write contains the object, unless it was deleted again.
                 self._unlisted.add(key)
             return self._put(key, obj, initial=False)
         known, gone = self.objects.get(key), self._gone.get(key)
@@ -197,7 +197,7 @@ class Store:
         return self._remove(key)
 
     def record_delete(self, key: ObjectKey, uid: str, version: str) -> Sequence[StoreChange]:
-        """Remove an object that our own delete ended; `version` is its last one, if known."""
+        """Remove an object after our own delete; `version` is its last one, if known."""
         known = self.objects.get(key)
         if known is not None:
             known_version = known.meta.resource_version
@@ -209,7 +209,7 @@ class Store:
             return NOTHING
         gone = self._gone.get(key)
         if gone is not None and compare_versions(version, gone.version) < 0:
-            # Answers come in any order: a later delete of ours has been recorded.
+            # Responses arrive in any order: a later delete of ours has been recorded.
             return NOTHING
         seen = known is not None and known.meta.uid == uid and self._is_reported(known.meta.resource_version)
         self._gone[key] = _Tombstone(uid, version, final=True, seen=seen)
@@ -225,7 +225,7 @@ class Store:
                 return NOTHING
             del self._gone[key]
         known = self.objects.get(key)
-        # Trim only what is newer: every write of ours comes a second time from the watch.
+        # Trim only newer states: every write of ours arrives a second time from the watch.
         if (
             known is not None
             and compare_versions(obj.meta.resource_version, known.meta.resource_version) <= 0
@@ -234,7 +234,7 @@ class Store:
         return self._replace(key, known, obj, initial=initial)
 
     def _note_older(self, key: ObjectKey, obj: RawObject) -> None:
-        """Remember an object that a list shows in an older state, until `end_list` decides which of the two is right."""
+        """Remember an object that a list has in an older state, until `end_list` decides which of the two is right."""
         known, gone = self.objects.get(key), self._gone.get(key)
         if (
             known is not None and compare_versions(obj.meta.resource_version, known.meta.resource_version) < 0

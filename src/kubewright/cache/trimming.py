@@ -1,8 +1,8 @@
-"""What is left of an object before it is kept: without managed fields that do not matter here, transformed, or only metadata.
+"""Trim objects before they are cached: remove managed fields that are not needed, transform, or keep only metadata.
 
-An object that none of our field managers wrote loses its managedFields. Of one that they wrote those entries are kept
-that can own a field which an entry of ours lists too: an apply may take such a field from its other owner, so whether
-it would change anything depends on them (`controller/applying.py`).
+If none of our field managers wrote an object, all its managedFields are removed. Otherwise the entries are kept that
+can own a field that an entry of ours lists too: an apply may take such a field from its other owner, so whether it
+would change anything depends on them (`controller/applying.py`).
 """
 
 import re
@@ -27,7 +27,7 @@ class _Entry(msgspec.Struct, gc=False, rename="camel"):
 
     @property
     def parts(self) -> set[bool]:
-        """Return which parts its fields belong to: True for the status, False for the rest."""
+        """Return the parts to which its fields belong: True for the status, False for the rest."""
         return {step == "f:status" for step in self.fields_v1 or ()}
 
 
@@ -51,7 +51,7 @@ class Trimmer:
     def trim(self, obj: RawObject) -> RawObject:
         """Return what to store of the object; the given record must not be used any more."""
         if self._metadata_only:
-            # A write's answer is whole although the watch brings metadata only.
+            # The response to a write is complete even if the watch sends only metadata.
             obj = raw_object(b'{"metadata":' + bytes(_body.decode(obj.raw).metadata) + b"}")
         kept = keep_managers(obj, self._managers)
         if self._transform is not None:

@@ -42,7 +42,7 @@ RETRY = Backoff(base=0.8, maximum=5.0, jitter=0.5)
 RETRY_REFUSED = Backoff(base=0.8, maximum=10.0, jitter=0.25)
 """For a kind that is not served or not allowed: the watch should open soon after an administrator fixed that."""
 MAX_RETRY_AFTER = 6.0
-"""Seconds; a longer Retry-After of the server would leave the cache stale without a sign of it."""
+"""Seconds; a longer Retry-After of the server would leave the cache stale unnoticed."""
 
 _EXPIRED = 410
 _REFUSED = frozenset({401, 403, 404})
@@ -82,7 +82,7 @@ class Synced(msgspec.Struct, frozen=True, gc=False):
 
 
 class Failed(msgspec.Struct, frozen=True, gc=False):
-    """Reading failed and is tried again; `refused` means that an administrator must fix something first.
+    """Reading failed and is retried; `refused` means that an administrator must fix something first.
 
     `ordinary` failures need no attention: a watch that was cut once, as servers do when a CRD changes, and a
     version that has become too old to resume.

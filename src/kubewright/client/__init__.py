@@ -1,8 +1,8 @@
 """One asynchronous client for any cluster.
 
-Read in this order: `config` and `kubeconfig` (which cluster, with which identity), `requests` (every verb as a pure function to a
-request value), `transport` (HTTP, and nothing else knows it), then the verbs themselves: `reader`, `writer`, `client`.
-The exceptions are those of `kubewright.api.failures`, and are exported here too.
+Read in this order: `config` and `kubeconfig` (which cluster, with which identity), `requests` (every verb as a pure
+function that returns a request), `transport` (the only module that sends HTTP), then the verbs: `reader`, `writer`,
+`client`. The exceptions are those of `kubewright.api.failures`, and are exported here too.
 """
 
 from kubewright.api import (

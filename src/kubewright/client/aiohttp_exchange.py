@@ -1,10 +1,10 @@
-"""An `Exchange` on aiohttp, for programs whose HTTP must go through it (tracing, connectors, policies of a company).
+"""An `Exchange` on aiohttp, for programs that must use it for HTTP (tracing, connectors, company policies).
 
     config = dataclasses.replace(load_config(), exchange=AiohttpExchange)
     async with Client(config) as client: ...
 
-It needs the extra `kubewright[aiohttp]`. kubewright's own pool costs about half of the processor time and is the
-default. Differences: SOCKS proxies are not supported, and the number of connections is not bounded.
+It needs the extra `kubewright[aiohttp]`. The default is kubewright's own pool, which uses about half of the CPU time.
+Differences: SOCKS proxies are not supported, and the number of connections is not limited.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ _AUTOMATIC = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 
 class _Attempt:
-    """One request on its way: aiohttp reports to it when a connection is ready and when bytes were sent."""
+    """One request in progress: aiohttp reports to it when a connection is ready and when bytes were sent."""
 
     def __init__(self, method: str, fence: Fence | None) -> None:
         self._method = method
@@ -104,7 +104,7 @@ class AiohttpExchange:
         self._retired: list[aiohttp.ClientSession] = []
 
     def reroute(self, route: Route) -> None:
-        """Use a route for new requests; the session of the old one is kept until `close` for requests under way."""
+        """Use a route for new requests; the session of the old one is kept until `close` for requests in progress."""
         if route.proxy is not None and route.proxy.scheme in SOCKS:
             raise ProxyRefused("aiohttp does not support SOCKS proxies")
         if self._session is not None:
@@ -136,12 +136,12 @@ class AiohttpExchange:
             return _response(response, b""), AiohttpBody(response)
 
     async def close(self) -> None:
-        """End everything that is under way."""
+        """Abort all requests in progress."""
         sessions, self._retired, self._session = [*self._retired, self._session], [], None
         for session in sessions:
             if session is not None:
                 await session.close()
-        # The event loop closes the sockets of aborted connections in its next turns.
+        # The event loop closes the sockets of aborted connections in its next iterations.
         for _ in range(3):
             await asyncio.sleep(0)
 
@@ -197,7 +197,7 @@ def _trace() -> aiohttp.TraceConfig:
 def _data(method: str, body: bytes) -> bytes | io.BytesIO | None:
     if not body and method in ("GET", "DELETE"):
         return None
-    # aiohttp sends large bytes in one piece, and warns of it.
+    # aiohttp sends large bytes in one piece, and warns about it.
     return body if len(body) <= LARGE else io.BytesIO(body)
 
 
@@ -236,7 +236,7 @@ def _response(response: aiohttp.ClientResponse, body: bytes) -> ClientResponse:
 
 
 def _failure(error: Exception, attempt: _Attempt) -> ExchangeFailed:
-    """Return the failure that says how far the request came."""
+    """Return the ExchangeFailed subclass for how far the request got."""
     match error:
         case aiohttp.ClientHttpProxyError():
             return ProxyRefused(f"HTTP {error.status}")

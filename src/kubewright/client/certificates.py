@@ -1,4 +1,4 @@
-"""Until when a certificate is valid, read from its DER form: no client need load a cryptographic library for that."""
+"""The expiry date of a certificate, parsed from DER, so that clients need not import a cryptographic library."""
 
 import ssl
 from collections.abc import Iterator
@@ -9,13 +9,13 @@ _VERSION, _UTC_TIME, _GENERALIZED_TIME = 0xA0, 0x17, 0x18
 
 
 def valid_until(pem: bytes) -> datetime:
-    """Return the end of the first certificate's life; ValueError where there is no readable one."""
+    """Return when the first certificate expires; raise ValueError if there is no readable one."""
     try:
         text = pem.decode("ascii")
         block = text[text.index(_BEGIN) : text.index(_END) + len(_END)]
         (_, certificate), *_ = _elements(ssl.PEM_cert_to_DER_cert(block))
         (_, signed), *_ = _elements(certificate)
-        # Version (which may be left out), serial number, algorithm, issuer, validity.
+        # Version (optional), serial number, algorithm, issuer, validity.
         parts = [content for tag, content in _elements(signed) if tag != _VERSION]
         _, (tag, moment) = _elements(parts[3])
         return _time(tag, moment.decode("ascii"))

@@ -25,7 +25,7 @@ LOG_IDLE_TIMEOUT = 3600.0
 
 
 class ScaleReplicas(msgspec.Struct):
-    """Hold one side of a scale."""
+    """The spec or the status of a scale."""
 
     replicas: int = 0
     selector: str = ""

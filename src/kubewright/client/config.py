@@ -32,7 +32,7 @@ class Discreet(msgspec.Struct, frozen=True):
 
 
 class ExecPlugin(Discreet, frozen=True):
-    """Describe a program that prints credentials (`client.authentication.k8s.io`)."""
+    """A program that prints credentials (`client.authentication.k8s.io`)."""
 
     secret: ClassVar[frozenset[str]] = frozenset({"args", "env", "cluster_extension"})
     command: str
@@ -48,8 +48,8 @@ class ExecPlugin(Discreet, frozen=True):
 class OidcProvider(Discreet, frozen=True):
     """An OpenID Connect identity whose token the client refreshes.
 
-    `kubeconfig` and `user` name where refreshed tokens are stored: a provider that rotates refresh tokens makes
-    the stored one worthless.
+    Refreshed tokens are stored in `kubeconfig` for `user`: a provider that rotates refresh tokens invalidates the
+    stored one.
     """
 
     secret: ClassVar[frozenset[str]] = frozenset({"client_secret", "id_token", "refresh_token", "ca_data"})
@@ -74,11 +74,11 @@ class Impersonation(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ClusterConfig:
-    """Describe one cluster, one identity and one namespace; secrets stay out of its repr.
+    """One cluster, one identity and one namespace; repr does not show secrets.
 
-    `source` names its origin in messages. `observer` is called with each request and its result.
-    `max_connections` bounds the requests under way; streams such as watches have a connection each beyond it.
-    `exchange` makes an `Exchange` that replaces kubewright's own HTTP: another library, or a server in the process.
+    `source` is its origin, for messages. `observer` is called with each request and its result.
+    `max_connections` limits the requests in progress; each stream, such as a watch, has a further connection.
+    `exchange` creates an `Exchange` that replaces kubewright's own HTTP: another library, or a server in the process.
     """
 
     server: str
@@ -106,7 +106,7 @@ class ClusterConfig:
 
 
 class RateLimit(msgspec.Struct, frozen=True):
-    """Limit how many requests a client starts each second; no limit unless given."""
+    """Limit how many requests a client starts each second; by default there is no limit."""
 
     rate: float
     burst: int = 1

@@ -105,7 +105,7 @@ class _Document(msgspec.Struct, rename="kebab"):
     contexts: list[_NamedContext] | None = None
 
 
-# Threads read kubeconfigs side by side; msgspec's plan of these structs, made on first use, is not safe to make in two.
+# Several threads may read kubeconfigs; msgspec's type information, created on first use, is not safe to create in two.
 msgspec.convert({}, _Document)
 
 
@@ -173,7 +173,7 @@ def _parse(text: bytes, source: str) -> dict[str, Any] | None:
     try:
         found = [document.value for document in read_yaml(text) if document.value is not None]
     except DocumentError as error:
-        # Not the error's own text: it may quote a line that holds a token.
+        # Without the error's own text: it may quote a line that contains a token.
         where = f" (line {error.line}, column {error.column})" if error.line else ""
         raise ConfigError(f"{source} is not valid YAML{where}") from None
     if len(found) > 1:

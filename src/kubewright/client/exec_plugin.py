@@ -114,7 +114,7 @@ class ExecSource:
         try:
             answer = _credentials.decode(output)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            # What it printed may hold a token, so it is not shown.
+            # Its output may contain a token, so it is not shown.
             raise CredentialError(self._failed("did not print an ExecCredential")) from None
         wanted = self._plugin.api_version
         if answer.kind != "ExecCredential" or answer.api_version != wanted:

@@ -54,7 +54,7 @@ def config_from_kubeconfig(
     source: str = "the kubeconfig",
     folder: Path | None = None,
 ) -> ClusterConfig:
-    """Turn one kubeconfig document into a ClusterConfig; relative paths in it count from `folder`."""
+    """Convert a kubeconfig document to a ClusterConfig; its relative paths start at `folder`."""
     documents = KubeconfigDocuments()
     documents.add(document, EntryOrigin(source, folder or Path()))
     return _resolve(documents, context, source)
@@ -62,7 +62,7 @@ def config_from_kubeconfig(
 
 def in_cluster_config(folder: Path | None = None) -> ClusterConfig:
     """Use the ServiceAccount that Kubernetes mounts into a Pod."""
-    # Containers that are processes of their host find their mounts under a folder that a variable names.
+    # Containers that run as processes of their host find their mounts in a folder given by an environment variable.
     folder = folder or Path(os.environ.get(MOUNTS, "/"), SERVICE_ACCOUNT)
     host = os.environ.get("KUBERNETES_SERVICE_HOST", "")
     port = os.environ.get("KUBERNETES_SERVICE_PORT", "")

@@ -1,4 +1,4 @@
-"""Cut a stream of bytes into lines, at a cost that does not grow with their length."""
+"""Split a stream of bytes into lines, in linear time also for very long lines."""
 
 from kubewright.api import UnexpectedAnswer
 

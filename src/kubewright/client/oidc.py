@@ -27,7 +27,7 @@ from kubewright.documents import DocumentError, YamlDocument, read_yaml
 _log = logging.getLogger("kubewright.client")
 
 EARLY = 10.0
-"""A token is refreshed this many seconds before it expires, so that it does not expire on its way."""
+"""A token is refreshed this many seconds before it expires, so that it does not expire during a request."""
 
 ProviderRequest = Callable[
     [str, Mapping[str, str] | None, tuple[str, str] | None], Awaitable[tuple[int, bytes]]
@@ -141,7 +141,7 @@ def expiry_of(token: str) -> datetime:
 def store_tokens(path: Path, user: str, tokens: Mapping[str, str]) -> None:
     """Write refreshed tokens into a user's auth-provider of a kubeconfig, replacing the file in one step.
 
-    A file that was rewritten without it meanwhile stays as it is.
+    If the file was rewritten without that user in the meantime, it is not changed.
     """
     document = next(read_yaml(path.read_bytes()), YamlDocument(None, [])).value
     try:

@@ -1,4 +1,4 @@
-"""Which proxy, if any, to use for a server: proxy-url, HTTP(S)_PROXY and NO_PROXY, by Go's rules."""
+"""The proxy for a server, if any: proxy-url, HTTP(S)_PROXY and NO_PROXY, by Go's rules."""
 
 import ipaddress
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def proxy_for(server: str, proxy_url: str, environ: Mapping[str, str]) -> str:
 
 
 def check_proxy(url: str, what: str) -> str:
-    """Return the URL if it is one of a proxy, else raise ConfigError without showing its password."""
+    """Return the URL if it is a valid proxy URL; otherwise raise ConfigError without its password."""
     if has_spaces(url):
         raise ConfigError(f"{what} contains a line break, space or control character")
     try:

@@ -1,4 +1,4 @@
-"""Reading verbs: get, list, watch; and `send` and `raw`, which all other verbs use."""
+"""Send requests; get, list and watch. All other verbs use `send` and `raw`."""
 
 import copy
 import random
@@ -84,15 +84,15 @@ class ClientReader:
     def fenced(self, fence: Callable[[], None]) -> Self:
         """Return this client, on the same connections, with a fence around its writes.
 
-        `fence` is called right before a request other than a read leaves, each time that it is repeated too;
-        if it raises, the request is not sent. The returned client can be used while this one is open.
+        `fence` is called right before each request except reads is sent, also before each retry; if it raises, the
+        request is not sent. The returned client can be used while this one is open.
         """
         view = copy.copy(self)
         view._fence = fence
         return view
 
     def traced(self, span: Callable[[ApiRequest], AbstractContextManager[Any]]) -> Self:
-        """Return this client, on the same connections, with what `span` returns entered around each of its writes."""
+        """Return this client, on the same connections, with each write inside the context manager that `span` returns."""
         view = copy.copy(self)
         view._span = span
         return view
@@ -156,7 +156,7 @@ class ClientReader:
     async def list(
         self, kind: type[T] | Kind, *, limit: int = PAGE, **selection: Unpack[ListOptions]
     ) -> ObjectList[T] | ObjectList[JsonObject]:
-        """Read a whole collection, page by page of `limit`; no namespace means all of them."""
+        """Read a whole collection in pages of `limit`; no namespace means all of them."""
         page_request = partial(requests.list_page, kind_of(kind), **selection)
         items: Any = []
         token = ""
@@ -188,7 +188,7 @@ class ClientReader:
         metadata_only: bool = False,
         **selection: Unpack[ListOptions],
     ) -> AsyncGenerator[RawList, None]:
-        """Yield the pages of a collection as bytes with metadata, so that no more than one is held.
+        """Yield the pages of a collection as bytes with metadata, with only one of them in memory.
 
         Raise Expired if the server no longer has the version of the first page.
         """
@@ -217,9 +217,9 @@ class ClientReader:
         timeout: float | None = None,
         **selection: Unpack[ListOptions],
     ) -> AsyncGenerator[WatchEvent, None]:
-        """Yield events until the server ends the watch; `Expired` when the version is too old to go on from.
+        """Yield events until the server ends the watch; raise Expired if the version is too old to resume from.
 
-        `initial_events` asks for the present state first, ended by a bookmark with the annotation
+        With `initial_events` the server sends the current state first, ended by a bookmark with the annotation
         `k8s.io/initial-events-end`. A stream that breaks or stalls raises ConnectionFailed.
         """
         arrivals = self.watch_raw(
@@ -243,9 +243,9 @@ class ClientReader:
         timeout: float | None = None,
         **selection: Unpack[ListOptions],
     ) -> AsyncGenerator[Sequence[WatchEvent], None]:
-        """Yield the events of a watch, as many at once as have arrived; they share the bytes they came in.
+        """Yield the events of a watch, as many at once as have arrived; they share one buffer.
 
-        An empty sequence comes first, as soon as the server has accepted the watch.
+        The first item is an empty sequence, as soon as the server has accepted the watch.
         """
         seconds = timeout if timeout is not None else WATCH_SECONDS * (1 + random.random())
         request = requests.watch(
@@ -318,7 +318,7 @@ def _page_of(kind: type[Object]) -> type[msgspec.Struct]:
 def _typed_page(kind: type[Object] | Kind, body: bytes) -> tuple[list[Any], _PageMeta]:
     if isinstance(kind, Kind):
         page = decode(_WirePage, body)
-        # Lists of built-in kinds leave out what every item has in common.
+        # Items in lists of built-in kinds omit apiVersion and kind.
         named = {"apiVersion": kind.api_version, "kind": kind.kind}
         return [item if "kind" in item else {**named, **item} for item in page.items or ()], page.metadata
     typed = cast(Any, decode(_page_of(kind), body))
@@ -327,7 +327,7 @@ def _typed_page(kind: type[Object] | Kind, body: bytes) -> tuple[list[Any], _Pag
 
 def _typed(kind: type[Object], body: bytes) -> Object:
     obj = decode(kind, body)
-    # Classes with defaults for everything would take any JSON object for one of theirs; reviews have no name.
+    # A class with defaults for all fields would accept any JSON object; reviews have no name.
     if not obj.metadata.name and b'"metadata"' not in body:
         raise DecodeError(f"{kind.__name__}: metadata: is required", path="metadata")
     return obj

@@ -11,7 +11,7 @@ from kubewright.api import ApiError, Forbidden
 from kubewright.client.requests import ApiRequest
 
 VARIABLE = "KUBEWRIGHT_RECORD_ACCESS"
-"""Names the file to which the test kit writes the requests of operators under test."""
+"""Environment variable with the file to which the test kit writes the requests of operators under test."""
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
@@ -76,7 +76,7 @@ def access_of(request: ApiRequest) -> RecordedAccess | None:
     else:
         return None
     namespace = ""
-    # /namespaces/x itself, and its subresources, are about the namespace.
+    # In /namespaces/x itself, and in its subresources, the resource is the namespace.
     if len(rest) > 2 and rest[0] == "namespaces" and rest[2] not in ("status", "finalize"):
         namespace, rest = rest[1], rest[2:]
     if not rest:

@@ -12,7 +12,7 @@ _SECRET_FIELDS = ("data", "stringData")
 
 
 def hide_secret_data(message: str, body: bytes) -> str:
-    """Mask in a message every value that a request about a Secret carried."""
+    """Mask every value of a request for a Secret in a message."""
     for value in sorted(secret_values(body), key=len, reverse=True):
         if len(value) > 3:
             message = message.replace(value, HIDDEN)

@@ -56,13 +56,13 @@ class WriteOptions(TypedDict, total=False):
 
 
 class ApiRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One HTTP request and what it is about.
+    """One HTTP request, with its verb and its object.
 
-    `retry_safe`: sending it twice does no harm, so it is repeated when a connection breaks. True for reads, dry
-    runs, server-side apply (the same statement twice is one statement), updates and patches that carry a
-    resourceVersion (the first copy changes it, so the second is refused) and deletes that name a uid or a
-    resourceVersion. Every other write is repeated only if it surely never left.
-    `honor_retry_after`: wait and repeat when the server answers 429 or 503 with Retry-After.
+    `retry_safe`: sending it twice does no harm, so it is retried when a connection breaks. True for reads, dry
+    runs, server-side apply (which is idempotent), updates and patches with a resourceVersion (the first copy changes
+    it, so the second is rejected) and deletes with a uid or a resourceVersion. Every other write is retried only if
+    it is certain that it was not sent.
+    `honor_retry_after`: wait and retry when the server responds with 429 or 503 and Retry-After.
     """
 
     method: str
@@ -115,7 +115,7 @@ def list_page(
     continue_token: str = "",
     metadata_only: bool = False,
 ) -> ApiRequest:
-    """Read one page of a collection; a continue token fixes the version, so the two exclude each other."""
+    """Read one page of a collection; a continue token includes the version, so the two cannot be combined."""
     return ApiRequest(
         method="GET",
         path=collection_path(kind, namespace),
@@ -149,7 +149,7 @@ def watch(
 ) -> ApiRequest:
     """Watch a collection from a version on, or with its current state as initial events.
 
-    A server that refuses it for a while (429, 503) is not waited for: the caller has to know of the gap.
+    429 and 503 are not retried here: the caller must know about the gap.
     """
     return ApiRequest(
         method="GET",
@@ -473,18 +473,18 @@ def _resource_version(obj: Object | JsonObject) -> str:
 
 
 def _names_version(value: Any) -> bool:
-    """Return True if a write with this resourceVersion is refused once the object has changed.
+    """Return True if a write with this resourceVersion is rejected once the object has changed.
 
-    Servers take "" and "0" as no version at all.
+    Servers treat "" and "0" as no version.
     """
     return isinstance(value, str) and value not in ("", "0")
 
 
 def _is_locked(document: Any) -> bool:
-    """Return True if a second copy of the patch is refused after the first one changed the object.
+    """Return True if a second copy of the patch is rejected after the first one changed the object.
 
-    Only the resourceVersion does that. A uid stays the same, so a patch that names no more than a uid would
-    add its element to a list again.
+    Only a resourceVersion causes that. A uid stays the same, so a second copy of a patch with only a uid would add
+    its element to a list again.
     """
     if isinstance(document, dict):
         metadata: JsonObject = cast(JsonObject, document).get("metadata") or {}

@@ -17,8 +17,8 @@ MAX_READ_DELAY = 10.0
 def retry_delay(request: ApiRequest, error: ApiError | ConnectionLost, attempt: int) -> float | None:
     """Return the seconds to wait before sending again, or None to give up.
 
-    429 and 503 with Retry-After were rejected before any work was done, so every verb may be repeated. Other
-    answers with Retry-After, and lost connections, leave open whether a write happened.
+    429 and 503 with Retry-After were rejected before any work was done, so every verb may be retried. After other
+    responses with Retry-After, and lost connections, it is unknown whether a write happened.
     """
     if isinstance(error, ConnectionLost):
         if attempt >= LOST_ATTEMPTS or (error.sent and not request.retry_safe):
@@ -32,7 +32,7 @@ def retry_delay(request: ApiRequest, error: ApiError | ConnectionLost, attempt: 
 
 
 def leaves_outcome_open(error: ApiError | ConnectionLost) -> bool:
-    """Return True if the failed request may have taken effect all the same."""
+    """Return True if the failed request may have taken effect nevertheless."""
     if isinstance(error, ConnectionLost):
         return error.sent
     return error.status.code not in _REFUSED_BEFORE_WORK and error.status.code >= 500

@@ -1,4 +1,4 @@
-"""Deliver the server's Warning headers to the logger, each text once."""
+"""Log the server's Warning headers, each text once."""
 
 import logging
 import re
@@ -30,5 +30,5 @@ class WarningLog:
 
 
 def parse_warnings(header: str) -> list[str]:
-    """Return the texts in one Warning header; other codes than Kubernetes' 299 are left out."""
+    """Return the texts in one Warning header; codes other than Kubernetes' 299 are ignored."""
     return [_ESCAPED.sub(r"\1", text) for text in _WARNING.findall(header)]

@@ -25,7 +25,7 @@ def tls_context(config: ClusterConfig, certificate: bytes, key: bytes) -> ssl.SS
         context = ssl.create_default_context()
     if certificate:
         _show(context, certificate, key, config.source)
-    # Else a gateway that has HTTP/2 as well might choose it.
+    # Otherwise a gateway that also supports HTTP/2 might choose it.
     context.set_alpn_protocols(["http/1.1"])
     return context
 
@@ -66,7 +66,7 @@ def certificate_expiry(certificate: bytes) -> datetime | None:
 
 
 def _show(context: ssl.SSLContext, certificate: bytes, key: bytes, source: str) -> None:
-    # Python's ssl reads a chain only from a file, so one exists for the length of this call, for us alone.
+    # Python's ssl reads a chain only from a file, so one that only this user can read exists during this call.
     try:
         handle, name = tempfile.mkstemp(prefix="kubewright-")
     except OSError:

@@ -1,8 +1,8 @@
 """HTTP to one API server: requests with credentials, repeated if that is safe.
 
-Transport.send(request)     one answer, whole
-Transport.stream(request)   an answer that comes in pieces, for watches and logs
-Both go through `_repeated` (429, 503, lost connections, refused credentials) and `_prepared` (one attempt's bytes).
+Transport.send(request)     a complete response
+Transport.stream(request)   a response in pieces, for watches and logs
+Both use `_repeated` (429, 503, lost connections, rejected credentials) and `_prepared` (the bytes of one attempt).
 """
 
 import asyncio
@@ -151,7 +151,7 @@ class Transport:
                     self._config.observer(request, answer.status, None)
                 return answer
             except Unauthorized as error:
-                # What this attempt carried: others may have gone on with a newer one by now.
+                # The credential of this attempt: other requests may use a newer one by now.
                 if renewed or not await self._authenticator.replace(used):
                     error.hint = self._credential_hint()
                     raise
@@ -180,7 +180,7 @@ class Transport:
     ) -> ClientResponse:
         """Make one attempt and return the whole response."""
         try:
-            # A connection may take seconds to open, or the whole process may be stopped meanwhile.
+            # A connection may take seconds to open, or the whole process may be paused in the meantime.
             answer = await exchange.send(head, request.body, timeout, fence)
         except ExchangeFailed as error:
             raise self._explained(error, request) from None

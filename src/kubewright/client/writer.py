@@ -156,10 +156,10 @@ class ClientWriter(ClientReader):
     async def update(
         self, obj: T, change: Callable[[T], None], *, subresource: str = "", field_manager: str = ""
     ) -> T:
-        """Read the object, change it, and write only the difference; repeat that on a conflict.
+        """Read the object, change it, and write only the difference; retry on a conflict.
 
-        The difference goes as a JSON patch that carries the resourceVersion, so fields the class does not know
-        survive and no write is lost. `change` may run several times. An unchanged object is not written.
+        The difference is sent as a JSON patch with the resourceVersion, so fields that the class does not declare
+        are kept and no write is lost. `change` may run several times. An unchanged object is not written.
         """
         cls, kind = type(obj), kind_of(obj)
         for attempt in range(1, UPDATE_ATTEMPTS + 1):
@@ -190,7 +190,7 @@ class ClientWriter(ClientReader):
             try:
                 return await self._read(cls, request)
             except Conflict as conflict:
-                # After a lost answer the conflict may be with our own write: `change` must not be made twice.
+                # After a lost response the conflict may be with our own write: `change` must not be applied twice.
                 if attempt == UPDATE_ATTEMPTS or conflict.after_lost_answer:
                     raise
         raise AssertionError("the loop above returns or raises")
@@ -209,7 +209,7 @@ class ClientWriter(ClientReader):
     ) -> None:
         """Delete an object by kind and name, or the given object (with its uid as precondition).
 
-        It may stay until its finalizers are gone and its grace period is over.
+        The object may exist until its finalizers are removed and its grace period is over.
         """
         if isinstance(target, Object):
             uid = uid or target.metadata.uid

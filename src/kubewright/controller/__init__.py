@@ -1,13 +1,13 @@
-"""Controllers: what an author declares.
+"""Declarations of controllers.
 
-Everything here is data and pure functions; importing it loads no HTTP library and contacts nothing.
-`kubewright.controller.running` is the other half, which does the I/O: the worker loop, the context's implementation
-and the writes. The manager imports it, an author's program does not.
+Everything here is data and pure functions; importing it loads no HTTP library and sends no requests.
+`kubewright.controller.running` does the I/O: the worker loop, the implementation of the context and the writes. The
+manager imports it, an author's program does not.
 
-In reading order: `declaration` (a controller, its options and results) and `operator` (several controllers),
-`watches`, `references` and `predicates` (what triggers a reconcile), `context` (what a reconciler is given), `steps` (work that is remembered), `errors`, and
-`permissions` (what a controller may do). The pure part of writing: `writes` (the documents and patches that are sent),
-`applying` and `managed_fields` (must an apply be sent?).
+Read in this order: `declaration` (a controller, its options and results) and `operator` (several controllers),
+`watches`, `references` and `predicates` (what triggers a reconcile), `context` (the interface of a reconciler), `steps`
+(work that is recorded in the status), `errors`, and `permissions` (what a controller may do). The pure part of writing:
+`writes` (the documents and patches that are sent), `applying` and `managed_fields` (whether an apply must be sent).
 """
 
 from kubewright.api import Index

@@ -119,10 +119,10 @@ class Reader(ABC):
 
 
 class Context(Reader):
-    """What a reconciler is given beside its object: reads, writes, Events and a logger.
+    """The second argument of a reconciler: reads, writes, Events and a logger.
 
-    Reads (`get`, `find`, `list`) come from the cache if it is certain to hold the answer, else from the server; `live` reads
-    from the server. Writes: `apply` for children that your code describes completely, `create`, `update`, `patch`,
+    Reads (`get`, `find`, `list`) use the cache if it is certain to have the object, otherwise the server; `live` always
+    reads from the server. Writes: `apply` for children that your code describes completely, `create`, `update`, `patch`,
     `delete`, and `patch_status`. `event` and `warn` record Events, `run_sync` runs blocking functions in a thread.
 
     Only what the controller declares is allowed (`owns=`, `watches=`, `needs=`); anything else raises UndeclaredAccess
@@ -139,7 +139,7 @@ class Context(Reader):
     @property
     @abstractmethod
     def live(self) -> Reader:
-        """Read from the server, past the cache."""
+        """Read from the server, not from the cache."""
 
     @property
     @abstractmethod
@@ -155,7 +155,7 @@ class Context(Reader):
         """Return True if this replica may act now; always so without leader election.
 
         Writes to the cluster check it themselves. Check it before each operation on an external system, also in a
-        thread: a process that was paused may go on when another replica has long taken over.
+        thread: a process that was paused may continue after another replica has taken over.
         """
 
     @abstractmethod
@@ -220,7 +220,7 @@ class Context(Reader):
         propagation: Propagation = "",
         grace_period_seconds: int | None = None,
     ) -> None:
-        """Delete the object with this uid; if it is gone, or another one has its name, nothing happens."""
+        """Delete the object with this uid; do nothing if it is gone or another object has its name."""
 
     @abstractmethod
     def step(

@@ -51,7 +51,7 @@ class Reconciler(Protocol[T_contra]):
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """Set how a controller runs; the defaults suit nearly all controllers.
+    """How a controller runs; the defaults suit nearly all controllers.
 
     `timeout` limits each reconcile. `needs_leader_election=False` runs the controller on every replica. `threads`
     limits `ctx.run_sync`. `reconcile_terminating=True` passes objects that are being deleted to the reconciler like
@@ -73,7 +73,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Needs(msgspec.Struct, frozen=True):
-    """Verbs on a kind; made by `needs`."""
+    """Verbs on a kind; created by `needs`."""
 
     kind: Kind
     verbs: frozenset[str]

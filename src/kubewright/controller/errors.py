@@ -1,4 +1,4 @@
-"""What a controller raises, and what an author raises to steer it.
+"""Exceptions of controllers, and exceptions that a reconciler raises to control retries.
 
 KubewrightError
 ├── TerminalError       raised by an author: report the failure, do not retry it

@@ -30,7 +30,7 @@ class Permissions:
         self._granted: set[tuple[Kind, tuple[str, ...], str]] = set()
 
     def require(self, kind: Kind, *verbs: str, subresource: str = "") -> None:
-        """Raise UndeclaredAccess, with the line to add, where the declaration does not cover the verbs."""
+        """Raise UndeclaredAccess, with the line to add, if the declaration does not cover the verbs."""
         if (kind, verbs, subresource) in self._granted:
             return
         granted = self.grants.get(_resource(kind, subresource), frozenset[str]())

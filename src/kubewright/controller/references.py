@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class FieldReference(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
-    """A field of the reconciled kind that names objects of another kind; made by `reference`."""
+    """A field of the reconciled kind that names objects of another kind; created by `reference`."""
 
     kind: type[T] | Kind
     path: str

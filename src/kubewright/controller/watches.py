@@ -47,7 +47,7 @@ def passes(when: Predicate[Any] | None, change: Change[Any], report: Report) -> 
 
 
 def checked_keys(keys: Iterable[Any], source: str) -> set[ObjectKey]:
-    """Return the keys that a function of the author returned; raise TypeError for what is no ObjectKey."""
+    """Return the keys that a function of the author returned; raise TypeError for values that are not ObjectKeys."""
     found = set(keys)
     for key in found:
         if not isinstance(key, ObjectKey):
@@ -81,7 +81,7 @@ EVERYWHERE = Selector()
 
 
 class Watch(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
-    """Another kind whose changes trigger reconciles; made by `watch`."""
+    """Another kind whose changes trigger reconciles; created by `watch`."""
 
     kind: type[T] | Kind
     map: Callable[[T], Iterable[ObjectKey]] | None
@@ -195,7 +195,7 @@ def watch(
 
 
 class Owned(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
-    """A kind of children: their changes trigger a reconcile of their owner; made by `owned`."""
+    """A kind of children: their changes trigger a reconcile of their owner; created by `owned`."""
 
     kind: type[T] | Kind
     finalizer: str = ""
@@ -301,7 +301,7 @@ def owned(
 
 
 class Source(msgspec.Struct, Generic[E], frozen=True, eq=False):
-    """Events of an external system; made by `source`."""
+    """Events of an external system; created by `source`."""
 
     events: Callable[[], AsyncIterable[E]]
     map: Callable[[E], Iterable[ObjectKey]]
@@ -320,7 +320,7 @@ def source(
 
 
 def check_finalizer(name: str, where: str) -> None:
-    """Raise DeclarationError for a finalizer that the API server would refuse."""
+    """Raise DeclarationError for a finalizer that the API server would reject."""
     problems = names.qualified_name(name)
     if problems:
         raise DeclarationError(f'{where}: finalizer {name!r}: {problems[0]}; write it as "example.com/name"')

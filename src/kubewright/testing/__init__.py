@@ -1,8 +1,8 @@
 """Test operators: the same test on the embedded cluster, on a real control plane, or on an existing cluster.
 
-The pytest plugin comes with the package: `--server embedded|real|existing` chooses, the fixture `cluster` gives
-each test a namespace of its own. `virtual_time` makes waiting cost nothing; `embedded` runs a whole cluster in that
-time, with faults to order.
+The pytest plugin is part of the package: `--server embedded|real|existing` chooses the cluster, and the fixture
+`cluster` creates a namespace for each test. With `virtual_time` waiting takes no real time; `embedded` runs a whole
+cluster in virtual time, with fault injection.
 """
 
 from kubewright.devserver import Faults, Match

@@ -13,7 +13,7 @@ from kubewright.webhook import certificate_rules, registration_rules, webhook_ru
 
 _POLL, _TIMEOUT = 0.02, 30.0
 _LIFETIME = timedelta(days=3650)
-"""Longer than any test, in virtual time too: nothing renews the token."""
+"""Longer than any test, also in virtual time: the token is not renewed."""
 
 
 async def grant(client: Client, config: ClusterConfig, operator: Operator, namespace: str) -> ClusterConfig:
@@ -33,7 +33,7 @@ async def grant(client: Client, config: ClusterConfig, operator: Operator, names
     for granted in (rules, own):
         await _wait(client, account, granted, allowed=True)
     token = await client.token_request(name, namespace, lifetime=_LIFETIME)
-    # Only the account's own credentials: an administrator's certificate would win over the token.
+    # Only the account's own credentials: an administrator's certificate would take precedence over the token.
     return ClusterConfig(
         config.server, namespace, config.ca_data, config.insecure, config.tls_server_name, token=token.token
     )

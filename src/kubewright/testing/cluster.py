@@ -29,7 +29,7 @@ from kubewright.testing.virtual_time import OnOneLoop
 T = TypeVar("T", bound=Object)
 
 DEFAULT_TIMEOUT = 60.0
-"""Seconds a test waits for a condition before it fails; only failures take that long."""
+"""Seconds that a test waits for a condition before it fails; only failures take that long."""
 _POLL, _LONGEST_POLL, _PATIENT_SHARE = 0.02, 5.0, 0.05
 _OFF = "0"
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -38,7 +38,7 @@ _ANY_PORT = "127.0.0.1:0"
 
 
 class Cluster(OnOneLoop):
-    """A namespace of one test on a cluster, with everything to drive it."""
+    """A namespace of one test on a cluster, with methods to run operators and to wait for conditions."""
 
     def __init__(
         self,
@@ -79,8 +79,8 @@ class Cluster(OnOneLoop):
     ) -> AsyncGenerator[Manager, None]:
         """Run an operator with its CRDs installed, in this namespace or `everywhere`.
 
-        It runs as a ServiceAccount with the rules of its declarations and no others, unless `as_admin`. What it
-        requests is added to the file that KUBEWRIGHT_RECORD_ACCESS names: `kubewright rbac verify` reads it.
+        It runs as a ServiceAccount with only the rules of its declarations, unless `as_admin`. Its requests are
+        appended to the file in KUBEWRIGHT_RECORD_ACCESS, which `kubewright rbac verify` reads.
         """
         await self.install(operator)
         config, asked = self.config, Recording()
@@ -199,7 +199,7 @@ class Cluster(OnOneLoop):
     ) -> Any:
         """Wait until an object exists and a condition is true; on timeout, raise with the object's history.
 
-        A condition that reaches for an item or a part that is not there yet does not hold yet.
+        A condition that accesses an item or a part that does not exist yet counts as false.
         """
         __tracebackhide__ = True
         namespace = self.namespace if kind_of(kind).namespaced else ""
@@ -286,7 +286,7 @@ class Cluster(OnOneLoop):
         try:
             async with asyncio.timeout(timeout):
                 while (found := await look()) is None:  # noqa: ASYNC110 (what is waited for lies in the cluster)
-                    # The longer it takes the less a moment matters: a jump over hours costs few looks.
+                    # The interval grows with the wait, so a jump over hours of virtual time needs few polls.
                     await asyncio.sleep(min(max(_POLL, (clock() - began) * _PATIENT_SHARE), _LONGEST_POLL))
                 return found
         except TimeoutError:

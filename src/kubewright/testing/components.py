@@ -7,11 +7,11 @@ from typing import Any
 
 from kubewright.certificates import KeyPair
 
-# File names are relative to the folder that all programs run in.
+# File names are relative to the working directory of all programs.
 AUTHORITY, SERVING, TOKENS, SERVICE_ACCOUNT_KEY = "ca", "serving", "tokens.csv", "service-accounts.key"
 CONTROLLER_MANAGER, SCHEDULER = "system:kube-controller-manager", "system:kube-scheduler"
 SCHEDULER_CONFIGURATION = "scheduler.yaml"
-# Names a client may know the API server by; 10.0.0.1 is what the Service range below gives to `kubernetes`.
+# Names by which clients may reach the API server; 10.0.0.1 is the IP of the Service `kubernetes` in the range below.
 HOSTS = ("127.0.0.1", "localhost", "10.0.0.1", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 
 # etcd requires host:port even for a socket: it creates a file of that name, in a directory that only its owner can read.
@@ -19,7 +19,7 @@ _CLIENTS, _PEERS = "localhost:1", "localhost:2"
 
 
 def etcd() -> list[str]:
-    """List etcd's flags: one member, on sockets, nothing forced to disk."""
+    """Return etcd's flags: one member, on sockets, without fsync."""
     return [
         "--data-dir=etcd",
         "--unsafe-no-fsync",
@@ -33,14 +33,14 @@ def etcd() -> list[str]:
 
 
 def api_server(directory: Path, port: int) -> list[str]:
-    """List kube-apiserver's flags: a cluster's defaults, with RBAC, certificates and static tokens."""
+    """Return kube-apiserver's flags: a cluster's defaults, with RBAC, certificates and static tokens."""
     return [
         f"--etcd-servers=unix://{directory}/{_CLIENTS}",
         "--etcd-count-metric-poll-period=0",
         "--etcd-db-metric-poll-interval=0",
         "--bind-address=127.0.0.1",
         "--advertise-address=127.0.0.1",
-        # Endpoints may not name a loopback address: without this the server would try for ever.
+        # Endpoints must not contain a loopback address: without this the server would retry forever.
         "--endpoint-reconciler-type=none",
         f"--secure-port={port}",
         f"--tls-cert-file={SERVING}.crt",
@@ -58,7 +58,7 @@ def api_server(directory: Path, port: int) -> list[str]:
 
 
 def controller_manager() -> list[str]:
-    """List kube-controller-manager's flags: every controller, and no client-side rate limit worth the name."""
+    """Return kube-controller-manager's flags: every controller, and a very high client-side rate limit."""
     return [
         f"--kubeconfig={CONTROLLER_MANAGER}.kubeconfig",
         "--controllers=*",
@@ -76,12 +76,12 @@ def controller_manager() -> list[str]:
 
 
 def scheduler() -> list[str]:
-    """List kube-scheduler's flags."""
+    """Return kube-scheduler's flags."""
     return [f"--config={SCHEDULER_CONFIGURATION}", "--secure-port=0"]
 
 
 def scheduler_configuration() -> dict[str, Any]:
-    """Describe kube-scheduler's configuration file."""
+    """Return kube-scheduler's configuration file."""
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
@@ -91,7 +91,7 @@ def scheduler_configuration() -> dict[str, Any]:
 
 
 def kubeconfig(server: str, authority: bytes, users: Mapping[str, KeyPair]) -> dict[str, Any]:
-    """Describe a kubeconfig with one context a user, the first of them current."""
+    """Return a kubeconfig with one context per user; the first is the current context."""
     cluster = {"server": server, "certificate-authority-data": _encoded(authority)}
     return {
         "apiVersion": "v1",

@@ -1,4 +1,4 @@
-"""A real Kubernetes control plane from its own binaries, on loopback, for the length of an `async with`."""
+"""A real Kubernetes control plane from its own binaries, on loopback, while an `async with` is open."""
 
 import asyncio
 import contextlib
@@ -21,17 +21,17 @@ from kubewright.devcluster import Scratch
 from kubewright.testing import components
 from kubewright.testing.processes import Process, ProcessError
 
-# What `scripts/control-plane build` makes by default: the version that tools/control_plane/go.mod pins.
+# The version that `scripts/control-plane build` builds by default, pinned in tools/control_plane/go.mod.
 KUBERNETES = "v1.36.4"
 ADMIN = "kubernetes-admin"
 SERVERS = ("etcd", "kube-apiserver")
 CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
 
-# kube-apiserver ends gracefully only when the last watch has gone, which may take a minute.
+# kube-apiserver stops gracefully only after the last watch has ended, which may take a minute.
 _API_SERVER_GRACE = 1.0
 # Below the ephemeral ports, so that no outgoing connection takes the port while the API server is restarted.
 _PORTS = range(20000, 30000)
-# What kube-apiserver makes when it has said that it is ready: the last namespace of its own, and its own Service.
+# Objects that kube-apiserver creates after it reports that it is ready: its last namespace, and its own Service.
 _BEGINNINGS = ("/api/v1/namespaces/kube-node-lease", "/api/v1/namespaces/default/services/kubernetes")
 
 
@@ -60,7 +60,7 @@ class ControlPlane:
     """etcd, kube-apiserver, kube-controller-manager and kube-scheduler, with RBAC and a certificate authority.
 
     Each of `users` (name to groups) has a bearer token in `tokens`; `add_user` issues certificates at any time.
-    Without `controllers` only the first two run: namespaces then get no ServiceAccount, and Pods are refused.
+    Without `controllers` only the first two run: namespaces then get no ServiceAccount, and Pods are rejected.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class ControlPlane:
         await self.start_api_server()
 
     async def add_user(self, name: str, groups: Sequence[str] = ()) -> Path:
-        """Issue a client certificate for a user and return a kubeconfig that holds it."""
+        """Issue a client certificate for a user and return a kubeconfig that contains it."""
         return await asyncio.to_thread(self._write_user, name, groups)
 
     async def wait_ended(self) -> None:
@@ -212,7 +212,7 @@ class ControlPlane:
         for process in controllers:
             await process.start()
         if controllers:
-            # A Pod created before its namespace has a ServiceAccount would be refused.
+            # A Pod created before its namespace has a ServiceAccount would be rejected.
             await self._wait_for("/api/v1/namespaces/default/serviceaccounts/default")
 
     async def _stop(self, name: str) -> None:

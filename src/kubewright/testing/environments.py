@@ -19,7 +19,7 @@ _OFF = "0"
 
 
 class Environment(ABC):
-    """A cluster for tests; `start` gives the kubeconfig of its administrator."""
+    """A cluster for tests; `start` returns the kubeconfig of its administrator."""
 
     name: ServerName
 

@@ -44,7 +44,7 @@ class History:
 
 
 def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
-    """Return each field that has changed; fields in which the server only counts are left out."""
+    """Yield each field that has changed, except for those that the server changes with every write."""
     if isinstance(before, dict) and isinstance(after, dict):
         old, new = cast("dict[str, Any]", before), cast("dict[str, Any]", after)
         for key in {**old, **new}:

@@ -1,7 +1,7 @@
 """A cluster for tests in a separate process, which ends with its owner.
 
-In the tests' own process it would share with them what belongs to a process: the interpreter's lock, the state of the
-random numbers, the collection of garbage.
+In the tests' own process it would share process-wide state with them: the GIL, the state of the random numbers, and
+garbage collection.
 """
 
 import subprocess
@@ -24,7 +24,7 @@ class RunningEnvironment:
 
     def start(self) -> None:
         """Start it, and wait until it is ready."""
-        # In a session of its own: a Ctrl-C is for the tests, which then stop it in order.
+        # In its own session, so that Ctrl-C reaches only the tests, which then stop it in order.
         process = subprocess.Popen(
             [sys.executable, "-m", __package__ or "", self.name],
             stdin=subprocess.PIPE,
@@ -41,7 +41,7 @@ class RunningEnvironment:
         self._kubeconfig = Path(line)
 
     def stop(self) -> None:
-        """Stop it, and wait until nothing of it is left."""
+        """Stop it, and wait until all its processes have ended."""
         process, self._process = self._process, None
         if process is None:
             return

@@ -31,7 +31,7 @@ async def isolated(
         await client.create(core_v1.Namespace(Meta(namespace)))
         made = Cluster(server, client, config, kubeconfig, namespace, faults)
         try:
-            # Pods are refused until the namespace has its ServiceAccount; the ConfigMap would come among a test's own.
+            # Pods are rejected until the namespace has its ServiceAccount; the ConfigMap could appear among those of a test.
             await made.eventually(core_v1.ServiceAccount, "default")
             await made.eventually(core_v1.ConfigMap, "kube-root-ca.crt")
             yield made

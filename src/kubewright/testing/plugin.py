@@ -46,7 +46,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the fixtures, which are coroutines, if pytest-asyncio is there to run them."""
+    """Register the fixtures, which are coroutines, if pytest-asyncio is installed to run them."""
     config.addinivalue_line("markers", f"{SEEDS_MARK}(count): run a simulation with this many seeds")
     if find_spec("pytest_asyncio") is not None:
         config.pluginmanager.import_plugin("kubewright.testing.fixtures")
@@ -99,7 +99,7 @@ def _without_our_records(captured: str) -> str:
 
 
 def _cut_after_author(entry: TracebackType | None, project: Path) -> None:
-    """Cut a traceback after the last frame of the project; one without a frame of the project stays whole."""
+    """Cut a traceback after the last frame of the project; one without a frame of the project is not cut."""
     last: TracebackType | None = None
     while entry is not None:
         file = Path(entry.tb_frame.f_code.co_filename)

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-# The kernel kills the child when its parent is gone, however that ended. Done in a process of its own and not in
-# `preexec_fn`, which is unsafe beside threads. The parent may die before the call, hence the look at getppid.
+# The kernel kills the child when its parent ends for any reason. This is set in a separate process and not in
+# `preexec_fn`, which is unsafe with threads. The parent may die before the call, hence the check of getppid.
 _DIE_WITH_PARENT = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -19,7 +19,7 @@ if os.getppid() == int(sys.argv[1]):
 
 
 class ProcessError(RuntimeError):
-    """A child process ended when it should not have; carries the end of its log."""
+    """A child process ended unexpectedly; the message has the end of its log."""
 
 
 class Process:
@@ -43,7 +43,7 @@ class Process:
         return self._process is not None and self._process.returncode is not None
 
     async def start(self) -> None:
-        """Start the process in a session of its own, so that a Ctrl-C in the terminal reaches only us."""
+        """Start the process in its own session, so that Ctrl-C in the terminal reaches only this process."""
         command = self._command
         if sys.platform == "linux":
             command = [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid()), *command]
@@ -59,7 +59,7 @@ class Process:
             )
 
     async def stop(self, *, grace: float = 10.0) -> None:
-        """Ask the process to end and wait; kill it when the grace is over or the wait is cancelled."""
+        """Terminate the process and wait; kill it when the grace period is over or the wait is cancelled."""
         process = self._process
         if process is None or process.returncode is not None:
             return

@@ -1,4 +1,4 @@
-"""What operators under test log, kept for the message of a test that fails."""
+"""Log records of operators under test, kept for the message of a test that fails."""
 
 import logging
 from collections import deque
@@ -24,8 +24,8 @@ class LogLine(str):
 class Recorder(logging.Handler):
     """Keep the last lines while any context is open, each line once however many are.
 
-    Of an object that fails again and again in the same way, the last line takes the place of those before, which has
-    the count. Tracebacks are trimmed to the author's frames, also in what pytest captures.
+    If an object fails repeatedly in the same way, the last line, which has the count, replaces those before it.
+    Tracebacks are trimmed to the author's frames, also in what pytest captures.
     """
 
     def __init__(self, lines: deque[str]) -> None:

@@ -1,4 +1,4 @@
-"""Property tests for conversions: objects made from a kind's types, converted there and back.
+"""Property tests for conversions: objects generated from a kind's types, converted there and back.
 
     def test_foos_survive_conversion() -> None:
         check_round_trips(conversion)
@@ -52,8 +52,8 @@ def check_round_trips(
 ) -> None:
     """Fail if an object changes when it is converted to the other version and back.
 
-    Every object of the spoke must survive in the hub. With `from_hub=False` the reverse is not asked: for a hub
-    that holds what the spoke cannot, even in annotations.
+    Every object of the spoke must survive in the hub. With `from_hub=False` the reverse is not checked: for a hub
+    with data that the spoke cannot represent, even in annotations.
     """
     _check(conversion, conversion.spoke, conversion.hub, examples)
     if from_hub:
@@ -160,7 +160,7 @@ def _identity(said: Field) -> Callable[[Any], Any] | None:
 
 
 def _inner(annotation: Any) -> Field:
-    """Return what is said about the elements of a list or map."""
+    """Return the `Field` of the elements of a list or map."""
     extras = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
     return next((extra for extra in extras if isinstance(extra, Field)), Field())
 

@@ -1,4 +1,4 @@
-"""The implementation of what a reconciler is given, and what it works with."""
+"""The implementation of `Context`, and its threads."""
 
 import asyncio
 import builtins
@@ -36,7 +36,7 @@ W = TypeVar("W", bound=Object | dict[str, Any])
 
 
 class WorkerThreads:
-    """Run functions in a bounded number of threads, and know how many still run.
+    """Run functions in a limited number of threads, and count those that still run.
 
     Cancelling a reconcile cannot end its thread, so the lease is released only when `running` is 0.
     """
@@ -56,7 +56,7 @@ class WorkerThreads:
         return await asyncio.get_running_loop().run_in_executor(self._executor, self._counted, call)
 
     def close(self) -> None:
-        """Take no more functions; those that run are left to end."""
+        """Accept no more functions; those that run are not interrupted."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _counted(self, call: Callable[[], R]) -> R:
@@ -103,7 +103,7 @@ class RunningContext(Context):
 
     @property
     def live(self) -> Reader:
-        """Read from the server, past the cache."""
+        """Read from the server, not from the cache."""
         return ContextReader(self._services.reader, self._services.controller, self._state, live=True)
 
     @property
@@ -210,7 +210,7 @@ class RunningContext(Context):
         leadership = self._services.dependencies.leadership
 
         def run() -> R:
-            # It may have waited for a free thread, and it goes on when the reconcile is cancelled.
+            # It may have waited for a free thread, and it continues when the reconcile is cancelled.
             with leadership.activity():
                 return context.run(call)
 

@@ -20,7 +20,7 @@ REMEMBERED = 10_000
 
 
 class MalformedObjects:
-    """Know which states of objects were reported as malformed, by any of the controllers."""
+    """Remember which states of objects were reported as malformed, by any of the controllers."""
 
     def __init__(self) -> None:
         self._reported: OrderedDict[tuple[Kind, str], str] = OrderedDict()
@@ -55,7 +55,7 @@ class Views:
 
 
 class RuntimeDependencies(msgspec.Struct, frozen=True, kw_only=True):
-    """Collaborators of the runners; with leader election, `client` refuses writes once the lease has run out.
+    """Dependencies of the runners; with leader election, `client` rejects writes once the lease has run out.
 
     `leadership` is checked before each reconcile and each function in a thread; without leader election it is always
     valid. `namespaces` limits every namespaced kind; empty means all.
@@ -72,14 +72,14 @@ class RuntimeDependencies(msgspec.Struct, frozen=True, kw_only=True):
     views: Views = msgspec.field(default_factory=Views)
 
     def record_write(self, kind: Kind, answer: RawObject) -> None:
-        """Put the answer to a write into every feed of its kind, as if the watch had brought it."""
+        """Store the response to a write in every feed of its kind, as if the watch had sent it."""
         note_write(answer)
         for feed in self.cache.feeds:
             if feed.selection.kind.gvk == kind.gvk:
                 feed.record_write(answer)
 
     def record_delete(self, kind: Kind, meta: PartialMeta) -> None:
-        """Remove an object that our own write ended from every feed of its kind."""
+        """Remove an object that our own write deleted from every feed of its kind."""
         for feed in self.cache.feeds:
             if feed.selection.kind.gvk == kind.gvk:
                 feed.record_delete(meta.key, meta.uid, meta.resource_version)
@@ -90,5 +90,5 @@ class RuntimeDependencies(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def reference_to(kind: Kind, meta: PartialMeta) -> Reference:
-    """Return the reference by which an Event names the object."""
+    """Return the reference to the object for an Event."""
     return Reference(kind.api_version, kind.kind, meta.namespace, meta.name, meta.uid)

@@ -1,4 +1,4 @@
-"""Writes that something else undoes, and the backoff for them: fields that are changed, children that are deleted.
+"""Backoff for writes that another client reverts: fields that are changed, children that are deleted.
 
 Drift is a field that this controller applied and another manager changed since: the next apply corrects it. Each
 correction is counted and logged at debug level, with the field, its value and its manager.
@@ -87,7 +87,7 @@ class DriftControl:
         known = self._next(meta, drift.text)
         self._instruments.drift(kind.kind).inc()
         fields: dict[str, Any] = {"kind": kind.kind, "object": str(meta.key), "field": drift.text}
-        # The content of a Secret must not get into logs.
+        # The content of a Secret must not be logged.
         value = "(not shown)" if (kind.group, kind.kind) == ("", "Secret") else drift.live
         self._log.debug("Correcting drift", extra={**fields, "value": value, "manager": others})
         if known.count == FREE_CORRECTIONS:
@@ -154,7 +154,7 @@ class Creations:
         now = _now()
         if known.not_before is None:
             known.vanished = known.vanished + 1 if now - known.at < QUICK_SECONDS else 0
-            # The first time is free: children are deleted by hand, too.
+            # No delay the first time: children are also deleted manually.
             known.not_before = known.at + RECREATION.delay(known.vanished - 2) if known.vanished > 1 else now
         return max(0.0, known.not_before - now)
 
@@ -180,7 +180,7 @@ class Creations:
             self._last.popitem(last=False)
 
     def forget(self, kind: Kind, key: ObjectKey) -> None:
-        """Forget the child: the controller itself deletes it."""
+        """Drop the record of the child: the controller itself deletes it."""
         self._created.pop((kind.group, kind.kind, key), None)
 
 

@@ -1,7 +1,7 @@
-"""Failed reconciles: which are expected, and what the log says of each.
+"""Failed reconciles: which are expected, and what is logged for each.
 
 An unexpected error is logged with its traceback the first time; while the object goes on to fail in the same place, each
-repeat is one line with a count. `RetryLater` is one line each time. A success starts afresh.
+repeat is one line with a count. `RetryLater` is one line each time. A success resets the count.
 """
 
 import logging
@@ -36,7 +36,7 @@ class FailureLog:
         self._failing: dict[ObjectKey, _Failing] = {}
 
     def forget(self, key: ObjectKey) -> None:
-        """Start afresh: the object was reconciled."""
+        """Reset the count: the object was reconciled."""
         self._failing.pop(key, None)
 
     def retry_later(self, error: BaseException, delay: float, log: FieldLog) -> None:
@@ -48,7 +48,7 @@ class FailureLog:
         """Log an unexpected failure; a `delay` of None means that it is not retried."""
         failing = self._failing.setdefault(key, _Failing())
         failing.count += 1
-        # Our own errors name the remedy; for an error of the author's code the traceback matters.
+        # kubewright's errors contain the fix; for an error of the author's code the traceback matters.
         raised = None if all(isinstance(leaf, KubewrightError) for leaf in leaves(error)) else error
         identity = _identity(error)
         repeated = identity in failing.traced
@@ -101,7 +101,7 @@ def _summary_of_one(error: BaseException) -> str:
 
 
 def shown_delay(seconds: float) -> str:
-    """Return a delay in the unit that people would use."""
+    """Return a delay in a readable unit."""
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 10:

@@ -195,7 +195,7 @@ class Runner(Generic[T]):
         self._log.info("All workers finished")
 
     def stop(self) -> None:
-        """Take no more keys; `run` returns when the reconciles in flight have ended."""
+        """Accept no more keys; `run` returns when the reconciles in flight have ended."""
         self.queue.shutdown()
 
     def statistics(self) -> RunnerStatistics:
@@ -293,7 +293,7 @@ class Runner(Generic[T]):
             with self._dependencies.leadership.activity():
                 await self._reconcile(item)
         except NotLeading:
-            # The process is about to end. Should the lease come back after all, the key is not lost.
+            # The process is about to end. If the lease is renewed nevertheless, the key is not lost.
             self.queue.add_rate_limited(item.key, priority=item.priority)
 
     async def _reconcile(self, item: Item[ObjectKey]) -> None:
@@ -348,7 +348,7 @@ class Runner(Generic[T]):
             raise TimeoutError(f"the reconcile did not end within {timeout.total_seconds():g} s") from error
 
     def _succeeded(self, item: Item[ObjectKey], result: Result | None) -> Outcome:
-        """Start the key's backoff afresh and queue it as the result asks; return the outcome to count."""
+        """Reset the key's backoff and queue it according to the result; return the outcome to count."""
         self.queue.forget(item.key)
         self._failures.forget(item.key)
         if result is None:
@@ -404,7 +404,7 @@ class Runner(Generic[T]):
         return state is None or state.meta.deletion_timestamp is None
 
     async def _resync(self) -> None:
-        """Look at every object again from time to time, spread out, behind everything that changed."""
+        """Enqueue every object periodically, spread over time, with lower priority than changed ones."""
         period = self.controller.resync.total_seconds()
         while True:
             await asyncio.sleep(period * random.uniform(1 - JITTER, 1 + JITTER))
@@ -447,8 +447,8 @@ class Runner(Generic[T]):
 async def follow(source: Source[Any], take: Callable[[Any], None], backoff: Backoff, log: FieldLog) -> None:
     """Pass each event on until the stream ends; open a stream that failed again after a backoff.
 
-    The backoff is reset only once a stream lasted longer than the last delay, so that a stream which fails after its
-    first event each time is no busy loop.
+    The backoff is reset only once a stream lasted longer than the last delay, so that a stream that fails after its
+    first event each time does not become a busy loop.
     """
     loop = asyncio.get_running_loop()
     failures, delay = 0, 0.0

@@ -25,7 +25,7 @@ Outcome = Literal["success", "error", "requeue", "requeue_after"]
 """The result of a reconcile in metrics; `requeue` is RetryLater, `requeue_after` a Result."""
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 MAX_WRITES = 20
-"""Writes of one reconcile that its line in the log names."""
+"""Maximum number of writes that the log line of a reconcile lists."""
 
 
 class Instruments:
@@ -196,13 +196,13 @@ def recorded_writes(writes: list[str]) -> Generator[None]:
 
 
 class Traces:
-    """Make a span of each reconcile and, below it, of each write."""
+    """Create a span for each reconcile and, below it, for each write."""
 
     def __init__(self, tracer: Tracer | None = None) -> None:
         self._tracer = tracer
 
     def reconcile(self, log: FieldLog, causes: Sequence[Cause]) -> AbstractContextManager[Any]:
-        """Return the span of a reconcile; it carries what its log lines do, and what led to it."""
+        """Return the span of a reconcile, with the fields of its log records, and the cause of the reconcile."""
         tracer = self._tracer
         if tracer is None:
             return _NO_SPAN

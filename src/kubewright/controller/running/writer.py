@@ -1,13 +1,13 @@
 """Writes of one controller.
 
-`Writer` makes the document to send (`controller.writes`), decides whether an apply must be sent (`controller.applying`),
-sends it, and puts the answer into the cache.
+`Writer` creates the document to send (`controller.writes`), decides whether an apply must be sent
+(`controller.applying`), sends it, and stores the response in the cache.
 
 Invariants:
 
-- The answer to a write is in every informer of its kind before the write returns, so the next read sees it.
-- A write changes the object that was meant, never another one of the same name: deletes name the uid; updates, finalizers
-  and status carry the resourceVersion that was read and are repeated on a newer one (`RACES`).
+- The response to a write is in every informer of its kind before the write returns, so the next read returns it.
+- A write never changes another object of the same name: deletes contain the uid; updates, finalizers and status contain
+  the resourceVersion that was read and are retried with a newer one (`RACES`).
 - An existing object that the reconciled object does not control is not applied, unless it is adopted.
 - Before an error that only delays a write (`ContestedField`, `ChildVanishes`) is raised, the key is queued for the end of
   the delay: a reconciler may catch the error, and the desired state must still be applied.
@@ -76,7 +76,7 @@ WakeOnDeletion = Callable[[Kind, PartialMeta, ObjectKey], bool]
 """Enqueue the key when the object is deleted; return False if its deletion would not be seen."""
 
 Requeue = Callable[[ObjectKey, float], None]
-"""Enqueue the key after so many seconds."""
+"""Enqueue the key after this many seconds."""
 
 
 class Writer:
@@ -192,7 +192,7 @@ class Writer:
         return decode_as(child.form, answer.raw)
 
     async def update(self, target: Subject, change: Callable[[Any], None]) -> Any:
-        """Change the object by the difference that the function makes; unknown fields survive."""
+        """Call the function with the object and send the difference; unknown fields are kept."""
         self._permissions.require(target.kind, "get", "patch")
         raw = await self._reader.get_raw(target.kind, target.key)
         attempt = 1
@@ -212,7 +212,7 @@ class Writer:
             try:
                 answer = await self._patch_at(target.kind, raw.meta, operations)
             except Conflict as conflict:
-                # After a lost answer the conflict may be with our own write: `change` must not be made twice.
+                # After a lost response the conflict may be with our own write: `change` must not be applied twice.
                 if attempt == RACES or conflict.after_lost_answer:
                     raise
                 attempt, raw = attempt + 1, None
@@ -321,7 +321,7 @@ class Writer:
         return decode_as(target.form, answer.raw)
 
     async def delete(self, target: Subject, *, propagation: Any, grace_period_seconds: int | None) -> None:
-        """Delete this very object; one that is gone or replaced is no error."""
+        """Delete exactly this object; it is not an error if it is gone or was replaced."""
         kind, key, uid = target.kind, target.key, target.uid
         self._permissions.require(kind, "delete")
         self._creations.forget(kind, key)
@@ -355,7 +355,7 @@ class Writer:
             self._record(kind, raw_object(answer.body))
 
     async def add_finalizer(self, kind: Kind, state: RawObject, finalizer: str) -> RawObject | None:
-        """Add the finalizer to the object; None where that is gone, going, or another one by now."""
+        """Add the finalizer to the object; return None if it is gone, terminating, or was replaced."""
 
         def operations(meta: PartialMeta) -> Sequence[JsonObject]:
             if finalizer in meta.finalizers or meta.deletion_timestamp is not None:
@@ -375,7 +375,7 @@ class Writer:
         finalizer: str,
         when: Callable[[PartialMeta], bool] | None = None,
     ) -> None:
-        """Remove the finalizer from the object, as long as `when` holds of it; one that is gone is no error."""
+        """Remove the finalizer from the object while `when` is true for it; it is not an error if the object is gone."""
 
         def operations(meta: PartialMeta) -> Sequence[JsonObject]:
             if finalizer not in meta.finalizers or (when is not None and not when(meta)):
@@ -527,7 +527,7 @@ class Writer:
         return min(given or reconciled.generation, reconciled.generation) or None
 
     def _expect_deletion(self, owner: PartialMeta, kind: Kind, terminating: PartialMeta) -> None:
-        """Have the owner reconciled when the object is gone; raise ObjectTerminating if that cannot be seen."""
+        """Reconcile the owner once the object is gone; raise ObjectTerminating if its deletion would not be seen."""
         if not self._wake_on_deletion(kind, terminating, owner.key):
             raise ObjectTerminating(
                 f"apply {kind.resource} {terminating.key}: the object is being deleted and cannot be "
@@ -584,7 +584,7 @@ class Writer:
             self._dependencies.publish_event(kind, answer.meta, "Warning", "ApplyAltered", note)
 
     def _record(self, kind: Kind, answer: RawObject) -> None:
-        """Let an answer enter the store; an object whose last finalizer it took off is gone."""
+        """Store the response in the cache; an object whose last finalizer was removed is deleted."""
         meta = answer.meta
         if meta.deletion_timestamp is not None and not meta.finalizers and not _in_grace(answer):
             self._dependencies.record_delete(kind, meta)

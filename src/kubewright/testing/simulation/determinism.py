@@ -1,4 +1,4 @@
-"""Take what differs from run to run from a seed and from the virtual clock instead, for as long as a run lasts.
+"""Replace sources of randomness and time by a seed and the virtual clock while a simulation runs.
 
 Replaced are the sources that Python programs draw from: the module `random`, `os.urandom` and what is built on it
 (`secrets`, `uuid4`), `time.time`, `time.monotonic` and `time.sleep`. The garbage collector is off, because the
@@ -24,7 +24,7 @@ EPOCH = 1_800_000_000.0
 
 
 class Determinism:
-    """Replace the sources of chance and time from `with` to its end; see the module."""
+    """Replace the sources of randomness and time while the context is open; see the module."""
 
     def __init__(self, seed: int, loop: SimulationLoop) -> None:
         self._seed = seed
@@ -33,7 +33,7 @@ class Determinism:
         self._stack = ExitStack()
 
     def reseed(self) -> None:
-        """Begin the random numbers anew: what was drawn before, as by an import, has no influence."""
+        """Seed the random numbers again, so that earlier draws, such as those of an import, have no influence."""
         self._entropy.seed(f"entropy {self._seed}")
         random.seed(f"random {self._seed}")
 
@@ -67,7 +67,7 @@ class Determinism:
 
 
 def _in_this_thread(replacement: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that is replaced for the thread of the simulation alone."""
+    """Return a function that is replaced only for the thread of the simulation."""
     thread = threading.get_ident()
 
     def call(*args: Any) -> Any:

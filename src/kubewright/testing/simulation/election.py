@@ -21,7 +21,7 @@ class SimulatedElection(ElectionThread):
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to seek the lease."""
+        """Start trying to acquire the lease."""
         self._running = asyncio.get_running_loop().create_task(self._run_here(), name="election")
 
     async def stop(self) -> None:

@@ -35,11 +35,11 @@ _log = logging.getLogger("kubewright.testing")
 
 
 class SimulationError(Exception):
-    """The simulated program did what a simulation cannot follow, such as opening a socket."""
+    """The simulated program did something that is not supported, such as opening a socket."""
 
 
 class Livelock(AssertionError):
-    """The program ran without end while the clock stood still."""
+    """The program ran endlessly while the clock did not advance."""
 
 
 class Deadlock(AssertionError):
@@ -92,7 +92,7 @@ class SimulatedProcess:
         self.paused = True
 
     def resume(self) -> None:
-        """Let the process go on; what became due meanwhile runs now."""
+        """Resume the process; callbacks that became due in the meantime run now."""
         self.paused = False
         handles, self._aside = self._aside, []
         self._loop.run_soon(handles)
@@ -182,7 +182,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         """Describes what happened last, for errors."""
         self._failure: BaseException | None = None
         self.failures: list[dict[str, Any]] = []
-        """What was given to the exception handler: failures that no task waited for."""
+        """Contexts passed to the exception handler: failures that no task waited for."""
 
     def process(self, name: str) -> SimulatedProcess:
         """Make a process."""
@@ -379,7 +379,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         return _Future(self._numbers, self)
 
     async def shutdown_asyncgens(self) -> None:
-        """Do nothing: what a run leaves is disposed of as a whole."""
+        """Do nothing: everything that a run leaves is discarded together."""
 
     # Threads
 

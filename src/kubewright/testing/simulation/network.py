@@ -30,23 +30,23 @@ from kubewright.testing.simulation.trace import Trace
 
 Moment = Literal["before", "after"]
 PROCESS_HEADER = "x-simulated-process"
-"""Names the process that a request comes from, for matchers."""
+"""Header with the process that sends a request, for matchers."""
 SECOND_SERVER = "x-simulated-second-server"
 """Marks the requests that a second API server answers."""
 WRITER: ContextVar[str] = ContextVar("kubewright_simulated_writer", default="cluster")
 """The process whose request the API server is carrying out."""
 _FIRST_PORT = 20000
 _NO_ROLE = b'\\" cannot '
-"""What the message of a request that no role allows contains, unlike that of a webhook or a namespace that ends."""
+"""Text in the message if no role allows a request, unlike a denial by a webhook or in a terminating namespace."""
 _INITIAL_END = b"k8s.io/initial-events-end"
 _log = logging.getLogger("kubewright.testing")
 
 
 @dataclass(eq=False)
 class Endpoint:
-    """One program's way to the API server, and what is wrong with it now.
+    """One program's connection to the API server, and the faults injected into it now.
 
-    It outlives the processes of a replica: `requests` counts over all of them.
+    It outlives the processes of a replica: `requests` counts those of all of them.
     """
 
     name: str
@@ -80,9 +80,9 @@ class SimulatedNetwork:
         self.unreachable: set[str] = set()
         """Names of processes whose servers cannot be reached."""
         self.on_request: list[Callable[[str, RequestInfo], None]] = []
-        """Called with the process and what it asks for, before each request leaves."""
+        """Called with the process and its request, before each request is sent."""
         self.on_forbidden: Callable[[str, str], None] = lambda process, why: None
-        """Called when roles do not allow what a process asks for."""
+        """Called when roles do not allow the request of a process."""
 
     def delay(self, latency: tuple[float, float]) -> float:
         """Draw how long a message takes."""
@@ -130,7 +130,7 @@ class SimulatedNetwork:
 
 
 class _Call:
-    """One request under way: its answer is a future of the client's."""
+    """One request in progress: its response is a future of the client's."""
 
     def __init__(self, network: SimulatedNetwork, server: Context, request: Request) -> None:
         self.network = network
@@ -195,7 +195,7 @@ class _Call:
 
 
 class ApiExchange:
-    """Exchange requests for answers with the API server of the simulation."""
+    """Send requests to the API server of the simulation."""
 
     def __init__(
         self,
@@ -359,7 +359,7 @@ class _Delivery:
 
 
 class WebhookExchange:
-    """Exchange requests for answers with a server of one of the processes."""
+    """Send requests to a server of one of the processes."""
 
     def __init__(self, network: SimulatedNetwork, port: int) -> None:
         self._network = network
@@ -378,7 +378,7 @@ class WebhookExchange:
         return client_response(served, b""), Pipe(served.body, ended=True)
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no connection is open."""
 
     async def _exchange(self, head: bytes, body: bytes, timeout: float) -> Response:
         network = self._network

@@ -1,6 +1,6 @@
-"""Faults as data: a plan is drawn from a seed, carried out, printed, and can be given again without the seed.
+"""Faults as data: a plan is drawn from a seed, executed, printed, and can be passed again without the seed.
 
-Each fault is a small frozen class whose fields say everything about it, so that the repr of a plan repeats it:
+Each fault is a small frozen class whose fields define it completely, so that the repr of a plan reproduces it:
 
     Plan((Pause(replica=0, seconds=40.0), Crash(replica=0, request=7, when="after")), pauses=(0.5, 12.0))
 """
@@ -24,18 +24,18 @@ VERBS: tuple[tuple[str, ...], ...] = (
     ("delete",),
     ("create", "update"),
 )
-"""Which requests a fault strikes; none means all."""
+"""The requests that a fault affects; none means all."""
 
 
 class PlannedFault(ABC):
-    """Something that goes wrong once or for a while."""
+    """A fault that happens once or lasts for a while."""
 
     seconds: float = 0.0
     """How long it lasts."""
 
     @abstractmethod
     async def strike(self, sim: Simulation) -> None:
-        """Let it go wrong, and return when it is over."""
+        """Inject the fault, and return when it is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,13 @@ class Crash(PlannedFault):
     when: Moment
 
     async def strike(self, sim: Simulation) -> None:
-        """Order the crash."""
+        """Schedule the crash."""
         sim.replicas[self.replica % len(sim.replicas)].crash_at(self.request, self.when)
 
 
 @dataclass(frozen=True, slots=True)
 class Pause(PlannedFault):
-    """A replica stands still, as under SIGSTOP, and goes on where it was."""
+    """A replica is paused, as by SIGSTOP, and continues where it was."""
 
     replica: int
     seconds: float
@@ -101,7 +101,7 @@ class Lose(PlannedFault):
 
 @dataclass(frozen=True, slots=True)
 class Slow(PlannedFault):
-    """Answers take long."""
+    """Responses are slow."""
 
     delay: float
     verbs: tuple[str, ...]
@@ -133,7 +133,7 @@ class CutWatches(PlannedFault):
 
 @dataclass(frozen=True, slots=True)
 class DropBookmarks(PlannedFault):
-    """Watches bring no bookmarks, as from an old API server."""
+    """Watches send no bookmarks, as with an old API server."""
 
     seconds: float
 
@@ -237,7 +237,7 @@ class Plan:
     pauses: tuple[float, ...]
 
     async def run(self, sim: Simulation) -> None:
-        """Carry it out; return when the last fault is over."""
+        """Execute the plan; return when the last fault is over."""
         async with asyncio.TaskGroup() as group:
             for pause, fault in zip(self.pauses, self.faults, strict=True):
                 await asyncio.sleep(pause)

@@ -54,7 +54,7 @@ LONGEST_RESTART = 300.0
 QUIET = 120.0
 """Seconds without a write after which an operator without failed keys is at rest: longer than a watch is away."""
 NAMESPACE = "test"
-"""Where the operators' own objects are, and a scenario's unless it makes namespaces of its own."""
+"""The namespace of the operators' own objects, and of a scenario's objects unless it creates other namespaces."""
 OPTIONS = ManagerOptions(
     metrics_bind_address="0",
     health_probe_bind_address="0",
@@ -97,7 +97,7 @@ def _warm_up(workloads: bool) -> None:
 
 
 class Replica:
-    """One replica of an operator: it is started, crashes, is paused, and is started again with an empty memory."""
+    """One replica of an operator: it can be started, crashed, paused, and started again with an empty memory."""
 
     def __init__(
         self,
@@ -120,11 +120,11 @@ class Replica:
         self.manager: Manager | None = None
         self.clock_offset: float = 0.0
         self.exits: list[Exception] = []
-        """What ended the operator, each time that it ended by itself."""
+        """The exception each time that the operator ended by itself."""
 
     @property
     def running(self) -> bool:
-        """Return True while there is a process of it."""
+        """Return True while it has a process."""
         return self.process is not None and not self.process.crashed
 
     def unrest(self) -> str:
@@ -232,7 +232,7 @@ class Replica:
         self._ended.set()
 
     async def wait_ready(self, within: float = 600.0) -> None:
-        """Wait until it works: its caches are filled and, with leader election, it leads."""
+        """Wait until it is ready: its caches are filled and, with leader election, it leads."""
         await self._simulation.until(
             lambda: self.running and self.manager is not None and self.manager.ready.is_set(),
             f"{self.name} works",
