@@ -193,8 +193,8 @@ def _time(value: datetime) -> str:
 def _plan(cls: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
     """Return the name of each field, and the wire value for which the field is omitted.
 
-    Authors' models send numbers and booleans always, and leave out what is empty by default. Built-in kinds leave out
-    every default, as Go does where it says omitempty; what may be zero on purpose is `X | None` there.
+    Authors' models always send numbers and booleans, and omit fields that are empty by default. Built-in kinds omit
+    every default, as Go does with omitempty; fields that may be zero on purpose are `X | None` there.
     """
     builtin = is_builtin(cls)
     said = field_info(cls)
@@ -214,8 +214,8 @@ def _plan(cls: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
 def _decoder(cls: type[T]) -> msgspec.json.Decoder[T]:
     """Return the decoder of a type.
 
-    msgspec hangs its half-made plan of a struct on the class while it makes it: a second thread that meets the class
-    then reads through null pointers. So one plan is made at a time, and no struct is read before its plan is whole.
+    msgspec stores incomplete type information on the class of a struct while it builds it: a second thread that uses the
+    class then dereferences null pointers. So one thread at a time builds it, and it is complete before a struct is decoded.
     """
     try:
         with _building:
@@ -248,7 +248,7 @@ def _located(cls: type, error: msgspec.ValidationError) -> DecodeError:
     text, _, path = str(error).partition(" - at `$")
     where = path.rstrip("`").lstrip(".")
     if isinstance(error.__cause__, DecodeError):
-        # A pydantic model was invalid, and knows which of its fields.
+        # A pydantic model was invalid; its error has the field.
         inner = error.__cause__.path
         where = f"{where}{'' if inner.startswith('[') else '.'}{inner}".strip(".")
     missing = re.fullmatch(_MISSING, text)

@@ -1,4 +1,4 @@
-"""The root of every exception this package raises, and the ones of the pure layer.
+"""The base of all exceptions of this package, and the exceptions of the API types.
 
 KubewrightError
 ├── DeclarationError    an invalid class or declaration

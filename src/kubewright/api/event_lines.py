@@ -34,7 +34,7 @@ def decode_events(lines: bytes) -> list[WatchEvent]:
         if end < 0:
             end = len(lines)
         opening = openings.get(event.type)
-        # The object is all between a known beginning and the last brace: reading the line has proved it whole.
+        # The object is everything between a known beginning and the last brace: decoding the line has validated it.
         if opening is None or not lines.startswith(opening, at) or lines[end - 2 : end] != b"}}":
             return _one_by_one(lines)
         found = RawObject(event.object.metadata, lines, at + len(opening), end - 1)

@@ -51,11 +51,11 @@ class ApiError(KubewrightError):
         self.object = object
         self.retry_after = retry_after
         self.after_lost_answer: bool = False
-        """Whether an earlier copy of the same request may have taken effect: its answer was lost."""
+        """Whether an earlier copy of the same request may have taken effect: its response was lost."""
 
     @property
     def remedy(self) -> str:
-        """Return what the caller can do, or nothing."""
+        """Return what the caller can do, or an empty string."""
         return ""
 
     def __str__(self) -> str:
@@ -108,7 +108,7 @@ class Forbidden(ApiError):
 
     @property
     def rule(self) -> MissingRule | None:
-        """Return the RBAC rule that is missing; None when something else than a role forbids."""
+        """Return the missing RBAC rule, or None if something other than RBAC denied the request."""
         message = self.status.message
         if found := re.search(_MISSING_RULE, message):
             return MissingRule(found["verb"], found["group"], found["resource"], found["namespace"] or "")
@@ -198,7 +198,7 @@ class Conflict(ApiError):
 
     @property
     def remedy(self) -> str:
-        """Return how to go on."""
+        """Return how to resolve the conflict."""
         return "leave these fields out, or apply with force" if self.fields else ""
 
 

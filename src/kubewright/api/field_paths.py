@@ -31,7 +31,7 @@ _TYPE_META = ("apiVersion", "kind")
 
 
 def path_problems(cls: type[msgspec.Struct], kind: Kind) -> Iterator[str]:
-    """Yield what is wrong with the paths in a kind's class keywords, each with the field that was probably meant."""
+    """Yield errors in the paths of a kind's class keywords, each with the field that was probably meant."""
     for column in kind.columns:
         if problem := path_problem(cls, column.json_path):
             yield f"columns: Column({column.name!r}, {column.json_path!r}): {problem}"
@@ -46,10 +46,10 @@ def path_problems(cls: type[msgspec.Struct], kind: Kind) -> Iterator[str]:
 
 
 def path_problem(cls: type[msgspec.Struct], path: str) -> str:
-    """Return why a JSONPath leads to no field of the type, or nothing if it does or cannot be decided."""
+    """Return why the type has no field at a JSONPath; empty if it has one, or if that is unknown."""
     if not path.startswith((".", "[")):
         return f'a path begins with a dot: ".{path}"'
-    # What follows the plain steps is an expression, or wrong: the API server decides.
+    # The rest after the plain steps is an expression or invalid: the API server decides.
     return _follow(cls, _steps(path)[0])[1]
 
 
@@ -125,7 +125,7 @@ def _steps(path: str) -> tuple[list[_PathStep], str]:
 
 
 def _follow(cls: type[msgspec.Struct], steps: Sequence[_PathStep]) -> tuple[Any, str]:
-    """Return the type at the end of the steps, Any where the types end before, and what is wrong."""
+    """Return the type at the end of the steps, or Any if the types end before, and an error text."""
     here, walked = cast(Any, cls), ""
     for step in steps:
         here, problem = _step(here, step.name or "", walked or cls.__name__)
@@ -152,7 +152,7 @@ def _values(value: Any, name: str) -> Sequence[Any]:
 
 
 def _element(hint: Any) -> Any:
-    """Return the type of a list's elements; None for what is no list."""
+    """Return the type of a list's elements, or None if it is not a list."""
     if isinstance(hint, dict):
         schema = cast("dict[str, Any]", hint)
         return schema.get("items", Any) if schema.get("type") == "array" else None
@@ -169,7 +169,7 @@ def _is_text(hint: Any) -> bool:
 
 
 def _step(hint: Any, name: str, place: str) -> tuple[Any, str]:
-    """Return the type one step further, Any where the types end, and what is wrong."""
+    """Return the type one step further, or Any if the types end, and an error text."""
     hint = plain_type(hint)
     origin = get_origin(hint)
     if origin is list:

@@ -29,7 +29,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
     Bounds are written to the CRD and checked by the server; decoding does not check them. A field is required when it has
     no default; `optional=False` requires one that has (it is then always sent, even when empty), `optional=True` never.
-    `default` is what the server fills in where nothing was sent; the Python default of such a field is None.
+    `default` is set by the server if the field is absent; the Python default of such a field is None.
     """
 
     description: str = ""

@@ -14,9 +14,10 @@ Scope = Literal["Namespaced", "Cluster"]
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True, dict=True):
-    """Describe a kind that has no class; it can be used wherever a class can, and its objects are dictionaries.
+    """A kind without a class; it can be used wherever a class can, and its objects are dicts.
 
-    `stored` marks the storage version of a kind with several versions. `builtin` marks the kinds that every cluster has, `external` those whose CRDs another project installs.
+    `stored` marks the storage version of a kind with several versions. `builtin` marks the kinds that every cluster has,
+    `external` those whose CRDs another project installs.
     """
 
     group: str

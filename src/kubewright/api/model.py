@@ -235,7 +235,7 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 def field_types(cls: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the types of all fields with their `Annotated` extras; refuse a name that is not defined."""
+    """Return the types of all fields with their `Annotated` extras; raise DeclarationError for an undefined name."""
     hints = _hints(cls)
     found = {name: hints[name] for name in cls.__struct_fields__}
     if isinstance(cls, ModelType) and not is_builtin(cls):
@@ -259,7 +259,7 @@ def model_rules(cls: type[msgspec.Struct]) -> tuple[Rule, ...]:
 
 def required_fields(cls: type[msgspec.Struct]) -> list[str]:
     """Return the names of the fields that have no default."""
-    # Not asked of msgspec, which would evaluate annotations that name what comes later in the module.
+    # Without msgspec, which would evaluate annotations with names that are defined later in the module.
     names, defaults = cls.__struct_fields__, cls.__struct_defaults__
     known = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
     return [name for name in names if known.get(name, msgspec.NODEFAULT) is msgspec.NODEFAULT]

@@ -112,7 +112,7 @@ def label_value(value: str) -> list[str]:
 
 
 def path_segment(value: str) -> list[str]:
-    """Return why a value is not a part of a URL path, the least that every name must be, or an empty list."""
+    """Return why a value is not a path segment of a URL, the minimum for every name, or an empty list."""
     if value in (".", ".."):
         return [f"may not be '{value}'"]
     return [f"may not contain '{sign}'" for sign in "/%" if sign in value]

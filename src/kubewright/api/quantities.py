@@ -144,7 +144,7 @@ class Quantity(Scalar):
         total = self._mantissa * 10 ** (self._exponent - low) + other._mantissa * 10 ** (
             other._exponent - low
         )
-        # As in Kubernetes, nothing has no format of its own.
+        # As in Kubernetes, zero has no format of its own.
         return Quantity()._set(total, low, self._format if self._mantissa else other._format)
 
     def __neg__(self) -> "Quantity":

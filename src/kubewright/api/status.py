@@ -14,7 +14,7 @@ class StatusCause(Model, builtin=True):
 
 
 class StatusDetails(Model, builtin=True):
-    """What a failure is about."""
+    """The object of a failure, and its causes."""
 
     name: str = ""
     group: str = ""

@@ -1,4 +1,4 @@
-"""Times with microseconds, as leases and events carry them."""
+"""Times with microseconds, as in Leases and Events."""
 
 import time
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from kubewright.api.scalars import Scalar
 
 
 def utc_now() -> datetime:
-    """Return the present moment in UTC, by the same clock as `time.time`."""
+    """Return the current time in UTC, by the same clock as `time.time`."""
     return datetime.fromtimestamp(time.time(), UTC)
 
 
@@ -20,7 +20,7 @@ class MicroTime(datetime, Scalar):
 
     @classmethod
     def of(cls, time: datetime) -> Self:
-        """Make one from any datetime that has a time zone."""
+        """Convert a datetime that has a time zone."""
         moment = time.astimezone(UTC)
         return cls(
             moment.year,
@@ -35,7 +35,7 @@ class MicroTime(datetime, Scalar):
 
     @classmethod
     def now(cls, tz: tzinfo | None = UTC) -> Self:
-        """Return the present moment, in UTC by default."""
+        """Return the current time, in UTC by default."""
         return cls.fromtimestamp(time.time(), tz)
 
     @classmethod

@@ -147,7 +147,7 @@ class Store:
             self.progress = version
         gone = self._gone.get(key)
         if gone is not None and compare_versions(version, gone.version) >= 0:
-            # With a selector the object may only have left the selection and may return: then `advance` removes the tombstone.
+            # With a selector the object may return to the selection: then only `advance` removes the tombstone.
             gone.seen = False
             if self._selection.covers(key):
                 del self._gone[key]

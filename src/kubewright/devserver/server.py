@@ -120,8 +120,9 @@ class _Tasks:
 class Server:
     """Serve the Kubernetes API while the context is open.
 
-    With `listen=False` only clients in this process reach it, through `handle`. `data` names a file that keeps the cluster between runs; `timing="realistic"` takes kube-apiserver's
-    time where it answers before its work is done; admission plugins are disabled by their Kubernetes names.
+    With `listen=False` only clients in this process reach it, through `handle`. `data` names a file that keeps the
+    cluster between runs; with `timing="realistic"` it takes as long as kube-apiserver for work that is done after the
+    response; admission plugins are disabled by their Kubernetes names.
     `pod_endpoints` are subresources of Pods that a kubelet would answer (log, exec, attach, portforward).
     """
 
@@ -216,7 +217,7 @@ class Server:
         return self._authority.pair.certificate
 
     def kubeconfig(self) -> JsonObject:
-        """Make a kubeconfig for the administrator, with a client certificate of its own."""
+        """Return a kubeconfig of the administrator, with a new client certificate."""
         pair = self._authority.client(ADMIN, (MASTERS,))
         user = {"client-certificate-data": _base64(pair.certificate), "client-key-data": _base64(pair.key)}
         cluster = {"server": self.url, "certificate-authority-data": _base64(self.ca_pem)}
@@ -242,7 +243,7 @@ class Server:
         return token
 
     def statistics(self) -> "Statistics":
-        """Count what the server holds now."""
+        """Return the current counts of connections, tasks and buffered bytes."""
         if self._http is None:
             return Statistics(0, 0, 0, 0)
         connections = self._http.connections
@@ -260,7 +261,7 @@ class Server:
         return self._core.store
 
     def compact(self) -> None:
-        """Forget all history, so that older revisions are expired."""
+        """Drop all history, so that older revisions are expired."""
         self._core.store.compact()
 
     def handle(self, request: Request) -> Answer | Coroutine[Any, Any, Answer]:

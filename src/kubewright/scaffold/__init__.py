@@ -1,7 +1,7 @@
-"""New projects and additions to them: pure functions from what a user asked for to the text of files.
+"""New projects and additions to them: pure functions from the user's options to the text of files.
 
-`project` writes a project, `kinds` a kind or a version of one, `webhooks` what is asked before objects are
-stored; `source` edits the user's Python files by their syntax tree. `naming` derives and validates names,
+`project` writes a project, `kinds` a kind or a version of one, `webhooks` its webhooks and conversions;
+`source` edits the user's Python files by their syntax tree. `naming` derives and validates names,
 `changes` lists what changed for existing projects, `texts` fills the templates. `external` writes classes of other
 projects' kinds from their CRDs.
 """

@@ -1,8 +1,8 @@
-"""What changed for projects from one version of kubewright to the next."""
+"""Changes that matter for existing projects, by version of kubewright."""
 
 from collections.abc import Mapping, Sequence
 
-# By the version that brought them; each line is a change that matters for existing projects.
+# By the version that introduced them; each line is a change that matters for existing projects.
 CHANGES: Mapping[str, Sequence[str]] = {
     "0.1.0": (
         "[tool.kubewright] in pyproject.toml names the target, so commands inside the project need none",
@@ -12,7 +12,7 @@ CHANGES: Mapping[str, Sequence[str]] = {
 
 
 def changes_between(made_with: str, now: str, changes: Mapping[str, Sequence[str]] = CHANGES) -> list[str]:
-    """List what changed since a project was last written to, oldest first."""
+    """Return the changes since a project was last updated, oldest first."""
     since, until = _order(made_with), _order(now)
     return [
         f"{version}: {line}"

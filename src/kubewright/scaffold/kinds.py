@@ -29,7 +29,7 @@ class Addition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """A version of a kind as it stands in the project: where its class is and what it is called."""
+    """A version of a kind in the project: the module and the name of its class."""
 
     kind: str
     group: str
@@ -43,7 +43,7 @@ class Declared:
     scale: bool
     """Whether `kubectl scale` may change it."""
     example: Mapping[str, Any]
-    """A spec that its schema takes."""
+    """A spec that is valid according to its schema."""
 
 
 def kind_files(
@@ -71,12 +71,12 @@ def kind_files(
     return Addition(files, f"{package}.{module}", controllers=[controller])
 
 
-# What each version says for itself.
+# Keywords that each version declares for itself.
 _OF_ONE_VERSION = frozenset({"kind", "version", "stored", "served", "deprecated"})
 
 
 def version_files(package: str, *, version: str, old: Declared, source: str) -> Addition:
-    """Write a further version of a kind, as the one in a source that is there until its author changes it."""
+    """Write a further version of a kind: a copy of the version in the given source, for the author to change."""
     class_name, module = version_class(old.kind, version), f"{module_name(old.kind)}_{version}"
     parts = class_parts(source, old.class_name)
     kept = {word: text for word, text in parts.keywords.items() if word not in _OF_ONE_VERSION}

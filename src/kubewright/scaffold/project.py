@@ -38,5 +38,5 @@ def project_files(name: str, *, domain: str, kubewright: str) -> dict[str, str]:
 
 
 def with_record(pyproject: str, kubewright: str) -> str:
-    """Write down in pyproject.toml which version wrote to the project last."""
+    """Record in pyproject.toml the version that last updated the project."""
     return _RECORD.sub(rf"\g<1>{kubewright}\g<2>", pyproject, count=1)

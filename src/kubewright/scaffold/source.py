@@ -1,4 +1,4 @@
-"""Additions to a user's own Python files: by their syntax, never by their looks, and only where that is sure."""
+"""Additions to a user's Python files: by their syntax tree, and only if the result is certain to be right."""
 
 import ast
 from typing import NamedTuple, TypeGuard
@@ -7,7 +7,7 @@ WIDTH = 120
 
 
 class Unclear(Exception):
-    """A file is not written so that an addition is sure to be right; the user has to make it."""
+    """A file is written in a way that an addition might be wrong; the user has to make it."""
 
 
 def add_import(source: str, module: str, *wanted: str) -> str:
@@ -91,7 +91,7 @@ class ClassParts(NamedTuple):
 
 
 def class_parts(source: str, class_name: str) -> ClassParts:
-    """Take a class statement apart."""
+    """Return the parts of a class statement."""
     for node in ast.parse(source).body:
         if isinstance(node, ast.ClassDef) and node.name == class_name:
             keywords = {each.arg: each.value for each in node.keywords if each.arg is not None}
@@ -168,7 +168,7 @@ def _text(source: str, node: ast.expr) -> str:
 
 
 def _sound(source: str) -> str:
-    """No addition may leave a file that Python cannot read."""
+    """Raise Unclear if the source with the addition is not valid Python."""
     try:
         ast.parse(source)
     except SyntaxError:
@@ -186,7 +186,7 @@ def import_line(module: str, wanted: set[str]) -> str:
 
 
 def _lines(source: str) -> list[str]:
-    """Part a file into lines as Python counts them: a form feed, say, ends none."""
+    """Split a file into lines as Python counts them: a form feed, for example, does not end a line."""
     return source.removesuffix("\n").split("\n") if source else []
 
 

@@ -1,4 +1,4 @@
-"""Templates that come with the package: plain text with places like %{name}."""
+"""Templates in the package: plain text with placeholders such as %{name}."""
 
 import re
 from functools import cache

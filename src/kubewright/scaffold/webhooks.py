@@ -1,4 +1,4 @@
-"""The files of webhooks for a kind that is there."""
+"""The files of webhooks for an existing kind."""
 
 from kubewright.scaffold.kinds import Addition, Declared
 from kubewright.scaffold.naming import module_name, variable_name
@@ -27,7 +27,7 @@ def admission_files(package: str, name: str, what: str, declared: Declared) -> A
 
 
 def conversion_files(package: str, hub: Declared, spoke: Declared) -> Addition:
-    """Write the way between two versions, with the test that nothing is lost on it."""
+    """Write the conversion between two versions, with a test that nothing is lost."""
     module = module_name(hub.kind)
     imports = sorted(f"from {each.module} import {each.class_name}" for each in (hub, spoke))
     values = {

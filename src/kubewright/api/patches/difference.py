@@ -12,7 +12,7 @@ from kubewright.api.model import field_info, field_types
 from kubewright.api.patches.json import json_patch, pointer, same
 
 Operation = dict[str, Any]
-# Beyond this many comparisons elements are paired by place alone: the patch grows, the work does not.
+# Beyond this many comparisons, elements are paired only by position: the patch is larger, the CPU time limited.
 _MOST_COMPARISONS = 250_000
 
 
@@ -177,7 +177,7 @@ def _script(
 
 
 def _gap(old: range, new: range, *, paired: bool) -> Iterator[tuple[int | None, int | None]]:
-    """Elements without a counterpart: changed in place as far as both go, unless keys say they are others."""
+    """Yield elements without a counterpart: paired by position if `paired`, otherwise as removals and additions."""
     both = min(len(old), len(new)) if paired else 0
     yield from zip(old[:both], new[:both], strict=True)
     yield from ((index, None) for index in old[both:])

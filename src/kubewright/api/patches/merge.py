@@ -17,7 +17,7 @@ def merge_patch(document: Any, patch: Any) -> Any:
         elif isinstance(value, dict) or not isinstance(merged.get(key), dict):
             merged[key] = merge_patch(merged.get(key), value)
         else:
-            # What replaces a map keeps its nulls on the real server; elsewhere they go.
+            # On the real server, a value that replaces a map keeps its nulls; elsewhere they are removed.
             merged[key] = copy.deepcopy(value)
     return merged
 
@@ -37,7 +37,7 @@ def merge_diff(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Drop the nulls of maps at any depth, as the real server does for what a patch brings in whole."""
+    """Drop the nulls of maps at any depth, as the real server does for values that a patch adds as a whole."""
     if isinstance(value, dict):
         items = cast(dict[str, Any], value).items()
         return {key: _without_nulls(item) for key, item in items if item is not None}

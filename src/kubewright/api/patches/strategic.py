@@ -104,7 +104,7 @@ def _delete_from_list(document: Map, directive: str, values: Any) -> None:
     if not name:
         raise PatchError(_BAD_PRIMITIVES)
     current = document.get(name)
-    # The server passes over what is no list, on either side.
+    # The server skips values that are not lists, on either side.
     if isinstance(current, list) and isinstance(values, list):
         gone = cast(List, values)
         document[name] = [

@@ -27,13 +27,13 @@ class StoreAccess:
         return found
 
     def find(self, group: str, resource: str, namespace: str, name: str) -> JsonObject | None:
-        """Read an object, or None when there is none."""
+        """Return an object, or None if it does not exist."""
         target = self._core.registry.stored(group, resource)
         record = target.collection.get(target.key(namespace, name)) if target is not None else None
         return None if target is None or record is None else target.read(record)
 
     def get(self, group: str, resource: str, namespace: str, name: str) -> JsonObject:
-        """Read an object, or refuse as the API would."""
+        """Return an object, or raise the API's NotFound."""
         found = self.find(group, resource, namespace, name)
         if found is None:
             raise StatusError.not_found(group, resource, name)
@@ -112,7 +112,7 @@ class StoreAccess:
         user: User = SYSTEM,
         admitted: bool = False,
     ) -> JsonObject:
-        """Delete an object; return what the API would answer."""
+        """Delete an object; return the response of the API."""
         target = self._resource(group, resource)
         parsed = read_delete_options(options or {})
         write = self._write(target, namespace, name, user, dry_run=parsed.dry_run)

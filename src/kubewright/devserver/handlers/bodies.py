@@ -116,7 +116,7 @@ def read_options(core: Core, request: Request, gvk: GroupVersionKind) -> JsonObj
 def report_strict(
     found: list[str], validation: str, warnings: list[str], kind: GroupVersionKind, wanted: GroupVersionKind
 ) -> None:
-    """Reject unknown and repeated fields or warn of them, as `fieldValidation` says."""
+    """Reject unknown and repeated fields or warn about them, according to `fieldValidation`."""
     if not found or validation == "Ignore":
         return
     if validation == "Strict":
@@ -141,7 +141,7 @@ def _builtin_kind(core: Core, value: JsonObject, gvk: GroupVersionKind) -> Group
         # Every group version has the options kinds under its own name too.
         return gvk
     if found == _FIRST_EVICTION and gvk.kind == found.kind:
-        # Clients older than policy/v1 still evict by it, though it is served no more.
+        # Clients older than policy/v1 still evict with it, although it is no longer served.
         return gvk
     if not core.types.has(found):
         where = problems.quoted(found.api_version)

@@ -93,7 +93,7 @@ def already_exists(write: ObjectWrite) -> StatusError:
 
 
 def _revision(obj: JsonObject) -> int:
-    """Return the resourceVersion that a client sent; as in kube-apiserver, one that is no number counts as none."""
+    """Return the resourceVersion that a client sent; as in kube-apiserver, one that is not a number is ignored."""
     try:
         return parse_revision(str(meta(obj).get("resourceVersion", "")))
     except ValueError:

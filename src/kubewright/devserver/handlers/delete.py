@@ -22,7 +22,7 @@ class Deletion:
 async def finish_delete(
     write: ObjectWrite, record: Record, old: JsonObject, options: DeleteOptions
 ) -> Deletion:
-    """Remove the object, or mark it as deleting while finalizers or its grace period hold it."""
+    """Remove the object, or mark it as terminating if it has finalizers or a grace period."""
     new = copy(old)
     if write.resource.strategy.begin_delete is not None:
         return await _begin(write, record, new, old, options)
@@ -66,7 +66,7 @@ async def _begin(
 
 
 def check_preconditions(write: ObjectWrite, old: JsonObject, options: DeleteOptions) -> None:
-    """Raise Conflict if the preconditions of a deletion do not hold."""
+    """Raise Conflict if the preconditions of a deletion are not met."""
     metadata = meta(old)
     checks = (
         ("UID", options.uid, metadata.get("uid"), "The object might have been deleted and then recreated"),

@@ -1,4 +1,4 @@
-"""The verbs as HTTP knows them: read the request, do the work, shape the answer."""
+"""The verbs as HTTP handlers: read the request, do the work, write the response."""
 
 from collections.abc import Coroutine
 from typing import Any

@@ -1,4 +1,4 @@
-"""Compare two values by their schema: which paths came, went or changed."""
+"""Compare two values by their schema: which paths were added, removed or modified."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,7 +31,7 @@ class Comparison:
 
 
 def compare(left: dict[str, Any], right: dict[str, Any], schema: MergeSchema) -> Comparison:
-    """Compare two objects; parts that are plainly the same are not looked into."""
+    """Compare two objects; parts that are identical are skipped."""
     found = Comparison()
     if schema.mapping is None or left is right:
         return found
@@ -114,7 +114,7 @@ class _Walk:
                 self._repeated(element, old, new, schema)
 
     def _repeated(self, element: str, old: list[Any], new: list[Any], schema: ListSchema) -> None:
-        """Members with the same key are one value together: live objects may hold such, configurations not."""
+        """Members with the same key are one value: live objects may have them, configurations must not."""
         path = [*self._path, element]
         if len(old) >= 2 and len(new) >= 2:
             if not same(old, new):

@@ -1,4 +1,4 @@
-"""Conflicts: fields that an apply would take from others."""
+"""Conflicts: fields that an apply would take from other managers."""
 
 from dataclasses import dataclass
 

@@ -1,8 +1,8 @@
 """Sets of field paths, kept as FieldsV1 keeps them, and their algebra.
 
 A set is a dictionary from path elements to what is owned below them. An element with an empty dictionary is a
-member; one with a dictionary is a member only if that holds `.`. Sets are never changed once made: operations
-share what they can.
+member; one with a dictionary is a member only if that contains `.`. Sets are immutable once created: operations
+share their parts.
 """
 
 from collections.abc import Iterable, Iterator
@@ -144,7 +144,7 @@ def encode(fields: Fields) -> Fields:
 
 
 def decode(value: Any) -> Fields:
-    """Read FieldsV1; keys that are no path elements are skipped."""
+    """Read FieldsV1; keys that are not path elements are skipped."""
     node = _readable(value)
     return below(node) if SELF in node else node
 

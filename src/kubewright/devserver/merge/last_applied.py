@@ -18,7 +18,7 @@ _MAX_ANNOTATIONS = 256 * 1024
 
 
 def may_be_taken(live: JsonObject, schema: MergeSchema, api_version: str) -> Fields:
-    """Return the fields that kubectl applied on the client side and that still are as it left them."""
+    """Return the fields that kubectl applied on the client side and that are unchanged since."""
     last = _last_applied(live)
     if last is None or last.get("apiVersion") != api_version:
         return {}

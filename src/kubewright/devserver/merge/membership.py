@@ -1,4 +1,4 @@
-"""Which paths a value holds, and how a set of paths fits a schema."""
+"""The paths of a value, and how a set of paths matches a schema."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Merge a configuration into a live value by their schema, and take paths out of a value."""
+"""Merge a configuration into a live value by their schema, and remove paths from a value."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from kubewright.devserver.objects import is_list, is_object
 
 
 def merge(left: Any, right: Any, schema: MergeSchema) -> Any:
-    """Return the left value with the right one laid over it; `ABSENT` when nothing is left of both."""
+    """Return the left value with the right one merged into it; `ABSENT` if the result is empty."""
     how = view(schema, left if right is ABSENT else right)
     if how == MAP and schema.mapping is not None:
         return _merge_objects(left, right, schema.mapping)

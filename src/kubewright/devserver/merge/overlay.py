@@ -11,7 +11,7 @@ from kubewright.devserver.objects import is_list, is_object
 
 
 def overlay(live: dict[str, Any], configuration: dict[str, Any], schema: MergeSchema) -> dict[str, Any]:
-    """Return the live object with the configuration laid over it; raise `ApplyError` where it does not fit."""
+    """Return the live object with the configuration merged into it; raise `ApplyError` if it does not match the schema."""
     try:
         check(configuration, schema)
     except ApplyError as error:

@@ -1,4 +1,4 @@
-"""Keep `metadata.managedFields` true while objects are created, updated and applied to."""
+"""Maintain `metadata.managedFields` while objects are created, updated and applied."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -81,8 +81,8 @@ def update_managed_fields(
 ) -> JsonObject:
     """Return the new object with its managedFields.
 
-    On creation `live` is the kind's empty object. `reset` says that the request asked to forget all ownership,
-    which decoding may have hidden.
+    On creation `live` is the kind's empty object. With `reset` the request drops all ownership, which decoding may
+    have hidden.
     """
     managers = _managers_for_update(live, new, write, reset=reset or resets_ownership(new))
     if not managers and metadata_of(live).get("uid"):

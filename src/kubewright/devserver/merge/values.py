@@ -10,7 +10,7 @@ from kubewright.devserver.objects import JsonObject, is_list, is_object
 
 
 class Absent(Enum):
-    """The value of a field that is not there; null is a value."""
+    """The value of an absent field; null is a value."""
 
     ABSENT = "absent"
 
@@ -22,7 +22,7 @@ MAP, SCALAR, LIST, NONE = "map", "scalar", "list", ""
 
 
 def view(schema: MergeSchema, value: Any) -> str:
-    """Return how a value is merged: by its own type where the schema allows it, else as the schema says."""
+    """Return how a value is merged: by its own type if the schema allows it, otherwise by the schema."""
     if is_object(value):
         if schema.mapping is not None:
             return MAP
@@ -37,7 +37,7 @@ def view(schema: MergeSchema, value: Any) -> str:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Return True if two values are the same JSON, true and 1 apart; order of fields does not matter."""
+    """Return True if two values are equal JSON, where true is not 1; the order of fields does not matter."""
     if left is right:
         return True
     if left != right:
@@ -46,7 +46,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def _same_inside(left: Any, right: Any) -> bool:
-    """Return True if two JSON values are equal; Python takes true for 1, so equal values are compared again."""
+    """Return True if two JSON values are equal; in Python true equals 1, so equal values are compared again."""
     if is_object(left):
         return is_object(right) and all(_same_inside(item, right[key]) for key, item in left.items())
     if is_list(left):
@@ -60,5 +60,5 @@ def encoded_same(left: Any, right: Any) -> bool:
 
 
 def metadata_of(value: JsonObject) -> JsonObject:
-    """Return an object's metadata, empty when it has none."""
+    """Return an object's metadata, empty if it has none."""
     return value.get("metadata") or {}

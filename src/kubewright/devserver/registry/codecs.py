@@ -100,7 +100,7 @@ class BuiltinCodec:
         self._strategy.default(obj)
 
     def default_merged(self, obj: JsonObject) -> None:
-        """Fill in the kind's defaults; Go's types know no null."""
+        """Fill in the kind's defaults; Go's types have no null."""
         self._strategy.default(obj)
 
     def validate(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
@@ -153,7 +153,7 @@ class CustomCodec:
         self._merge_schema: MergeSchema | None = None
 
     def decode(self, value: JsonObject, old: JsonObject | None = None) -> tuple[JsonObject, list[str]]:
-        """Prune what the schema does not know and bring metadata into form."""
+        """Prune fields that are not in the schema, and normalize the metadata."""
         body = untyped({name: item for name, item in value.items() if name != "metadata"})
         unknown = [f'unknown field "{path}"' for path in self._validator.prune(body)]
         keep_scale_floats(self._scale, value, body)
@@ -176,7 +176,7 @@ class CustomCodec:
         self._validator.apply_defaults(obj, keep_nulls=True)
 
     def validate(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        """Check against the schema; what was wrong before and has not changed passes."""
+        """Validate against the schema; errors in unchanged values are ignored (ratcheting)."""
         counts = [*check_scale_spec(self._scale, obj), *check_scale_status(self._scale, obj)]
         if old is None:
             return self._validator.validate(obj, other_errors=counts)

@@ -1,4 +1,4 @@
-"""Which form and format an answer takes: the Accept header, the way kube-apiserver reads it."""
+"""The form and format of a response: the Accept header, as kube-apiserver reads it."""
 
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -22,7 +22,7 @@ class Clause(NamedTuple):
 
 
 class Format(NamedTuple):
-    """The form an answer takes and the media type it is written in."""
+    """The form of a response and its media type."""
 
     media: str
     form: Form
@@ -59,12 +59,12 @@ def _offers(media: str, offered: str) -> bool:
 
 @lru_cache(maxsize=512)
 def negotiate(header: str, *, custom: bool) -> Format:
-    """Choose how to answer with an object or a list; raise when nothing wanted can be had."""
+    """Choose the form of a response with an object or a list; raise if no accepted form is available."""
     clauses = parse_accept(header)
     if not clauses:
         return Format(JSON, "object")
     if not custom:
-        # The router of built-in resources knows no wildcard but the one for everything.
+        # The router of built-in resources supports only the wildcard for everything.
         clauses = tuple(clause for clause in clauses if clause.media in ("*/*", *OFFERED))
     for clause in clauses:
         for media in (JSON, YAML):

@@ -164,7 +164,7 @@ def _delete_query(request: Request) -> JsonObject:
 
 
 def check_timeout(request: Request, info: RequestInfo) -> None:
-    """Raise BadRequest for a `timeout` that is no duration; requests that run long have none."""
+    """Raise BadRequest for a `timeout` that is not a duration; long-running requests have none."""
     text = request.one("timeout")
     if not text or info.verb in ("watch", "proxy") or info.subresource in _LONG_RUNNING:
         return

@@ -29,7 +29,7 @@ _NOT_PLAIN = frozenset("yYnN")
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quote strings where YAML 1.1 would take them for something else, and always with double quotes."""
+    """Quote strings that YAML 1.1 would read as another type, always with double quotes."""
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -55,7 +55,7 @@ def dump_yaml(document: JsonObject) -> bytes:
 
 
 def encode_body(request: Request, data: bytes, media: str) -> tuple[bytes, str]:
-    """Write JSON bytes as YAML, or prettily, where that is wanted."""
+    """Write JSON bytes as YAML or indented, if the client requests it."""
     if media == YAML:
         return dump_yaml(decode(data)), YAML
     if _pretty(request):

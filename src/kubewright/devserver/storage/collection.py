@@ -1,4 +1,4 @@
-"""All objects of one resource: the present state in key order, and the recent past as a log of events."""
+"""All objects of one resource: the current state in key order, and the recent history as a log of events."""
 
 import asyncio
 from bisect import bisect_left, bisect_right, insort
@@ -24,7 +24,7 @@ class Collection:
     def __init__(self, name: str, floor: int) -> None:
         self.name = name
         self.floor: int = floor
-        """History holds every event after this revision."""
+        """The history has every event after this revision."""
         self.epoch: int = 0
         """Counts the reasons to end all watches, as when a CRD's schema changes."""
         self.history_bytes: int = 0
@@ -39,20 +39,20 @@ class Collection:
         return len(self._keys)
 
     def get(self, key: str) -> Record | None:
-        """Find the present record of a key."""
+        """Return the current record of a key."""
         return self._records.get(key)
 
     def records(self, prefix: str = "") -> list[Record]:
-        """Return the present records with a prefix, in key order."""
+        """Return the current records with a prefix, in key order."""
         return self.page(prefix, "")
 
     def page(self, prefix: str, start: str) -> list[Record]:
-        """Return the present records with a prefix from a key on."""
+        """Return the current records with a prefix from a key on."""
         found = self._records
         return [found[key] for key in self._span(prefix, start)]
 
     def page_at(self, revision: int, prefix: str, start: str) -> list[Record]:
-        """Return the records as they stood at a past revision, which history must still cover."""
+        """Return the records as of a past revision, which the history must still cover."""
         state = {record.key: record for record in self.page(prefix, start)}
         for event in reversed(self.after(revision)):
             if not event.key.startswith(prefix) or event.key < start:
@@ -83,7 +83,7 @@ class Collection:
         return self._events[0].revision if self._events else self.floor
 
     def load(self, records: Sequence[Record]) -> None:
-        """Take in records that come from a file, in key order."""
+        """Load records from a file, in key order."""
         self._records = {record.key: record for record in records}
         self._keys = [record.key for record in records]
 
@@ -105,7 +105,7 @@ class Collection:
                 insort(self._keys, event.key)
             self._records[event.key] = event.new
         self._events.append(event)
-        # Watchers that keep up have sent it; for one that lags its frames are made anew.
+        # Watchers that keep up have sent it; for one that lags behind, its frames are encoded again.
         if len(self._events) > FRESH:
             self._events[-FRESH - 1].frames.clear()
         if len(self._events) > FRESH_AND_LARGE and self._events[-FRESH_AND_LARGE - 1].size > LARGE:
@@ -115,7 +115,7 @@ class Collection:
         self.wake()
 
     def compact(self, revision: int) -> None:
-        """Forget the events up to a revision; the floor rises only over what was forgotten."""
+        """Drop the events up to a revision; the floor moves only past dropped events."""
         end = bisect_right(self._events, revision, key=_revision)
         if end:
             self.floor = self._events[end - 1].revision
@@ -123,7 +123,7 @@ class Collection:
             del self._events[:end]
 
     def trim(self, max_events: int, max_bytes: int) -> None:
-        """Forget the oldest events until history is small enough."""
+        """Drop the oldest events until the history is small enough."""
         end = max(0, len(self._events) - max_events)
         size = self.history_bytes - sum(event.size for event in self._events[:end])
         while end < len(self._events) and size > max_bytes:
@@ -133,7 +133,7 @@ class Collection:
             self.compact(self._events[end - 1].revision)
 
     def expire_before(self, time: float) -> None:
-        """Forget the events older than a time."""
+        """Drop the events older than a time."""
         end = 0
         while end < len(self._events) and self._events[end].time < time:
             end += 1
@@ -141,7 +141,7 @@ class Collection:
             self.compact(self._events[end - 1].revision)
 
     def end_watches(self) -> None:
-        """Make every watch end cleanly, as the server does when a kind changes under it."""
+        """End every watch cleanly, as the server does when a kind changes."""
         self.epoch += 1
         self.wake()
 

@@ -20,7 +20,7 @@ INSERT OR IGNORE INTO settings VALUES ('revision', 1);
 
 
 class JournalError(KubewrightError):
-    """The data file did not take a write, so nothing was changed; `first` since the last one that it took."""
+    """A write to the data file failed, so nothing was changed; `first` is True for the first failure since a success."""
 
     def __init__(self, message: str, *, first: bool) -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ class Journal:
 
     def _prepare(self) -> None:
         # NORMAL writes the log at each commit but leaves flushing the disk to the system: a killed
-        # process loses nothing, which is what a development server promises.
+        # process loses nothing, which is enough for a development server.
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -74,7 +74,7 @@ class Journal:
             yield name, records
 
     def write(self, collection: str, key: str, revision: int, record: Record | None) -> None:
-        """Commit one change together with its revision; raise JournalError if the file does not take it."""
+        """Commit one change together with its revision; raise JournalError if the write fails."""
         run = self._db.execute
         with self._writing():
             run("BEGIN IMMEDIATE")
@@ -108,7 +108,7 @@ class Journal:
         return row[0] if row else None
 
     def keep_setting(self, name: str, value: bytes) -> None:
-        """Write a setting; raise JournalError if the file does not take it."""
+        """Write a setting; raise JournalError if the write fails."""
         with self._writing():
             self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
 

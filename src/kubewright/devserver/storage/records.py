@@ -20,7 +20,7 @@ class Record:
         self.revision: int = revision
         self.data: bytes = data
         self.shape: str = shape
-        """Names the version and schema in which `data` is written; readers of another shape convert it."""
+        """The version and schema in which `data` is written; readers of another shape convert it."""
         self.labels: Mapping[str, str] = labels
         self.forms: dict[str, bytes] | None = None
 
@@ -62,7 +62,7 @@ class StoreEvent:
 
     @property
     def size(self) -> int:
-        """Return how many bytes of history the event holds."""
+        """Return how many bytes of history the event uses."""
         return len(self.old.data) if self.old is not None else 0
 
 

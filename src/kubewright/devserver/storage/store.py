@@ -1,4 +1,4 @@
-"""The MVCC store: every object of every resource under one revision that only rises."""
+"""The MVCC store: every object of every resource under one revision that only increases."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ class WriteConflict(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """All records as they stood at a revision."""
+    """All records as of a revision."""
 
     revision: int
     records: Mapping[str, Sequence[Record]]
@@ -97,7 +97,7 @@ class ObjectStore:
             observe(collection.name, event)
 
     def tidy(self) -> None:
-        """Forget history beyond its age and size."""
+        """Drop history beyond the maximum age and size."""
         oldest = self._now() - HISTORY_SECONDS
         for collection in self._collections.values():
             if collection.history_bytes or collection.oldest != collection.floor:
@@ -110,18 +110,18 @@ class ObjectStore:
             collection.wake()
 
     def compact(self) -> None:
-        """Forget all history now."""
+        """Drop all history now."""
         for collection in self._collections.values():
             collection.compact(self.revision)
 
     def backup(self) -> Backup:
-        """Copy the present state, as `etcdctl snapshot save` does."""
+        """Copy the current state, as `etcdctl snapshot save` does."""
         return Backup(self.revision, {name: found.records() for name, found in self._collections.items()})
 
     def restore(self, backup: Backup) -> None:
         """Go back to a backup, revision and all; history is lost and every watch ends.
 
-        Nothing is written to the journal. The backup must hold the same CRDs as the present state.
+        Nothing is written to the journal. The backup must contain the same CRDs as the current state.
         """
         self.revision = backup.revision
         for name, collection in self._collections.items():
@@ -148,7 +148,7 @@ class ObjectStore:
                 waiter.set_result(None)
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the data file."""
         if self._journal is not None:
             self._journal.close()
 

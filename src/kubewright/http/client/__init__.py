@@ -1,6 +1,6 @@
 """HTTP/1.1 for clients; the entry point is `Pool`.
 
-In reading order: `exchange` (the public seam), `pool`, `connection` (one connection), `connect` (dial, proxies, TLS),
+Read in this order: `exchange` (the public interface), `pool`, `connection` (one connection), `connect` (dial, proxies, TLS),
 `dial`, `socks`, `tls`, `byte_transport` (what these layers have in common), `route` (where to), `headers`,
 `gzip_decoder`, `failures`.
 """

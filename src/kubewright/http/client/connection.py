@@ -182,7 +182,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             if self._full:
                 await self._reach(_Goal.ROOM, deadline)
             if self._done:
-                # The response precedes the end of the request: the server does not want the rest.
+                # The response precedes the end of the request: the server does not read the rest.
                 return
             wire.write(body[start : start + PIECE])
         self._sending = False
@@ -249,7 +249,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._read_at = now
 
     async def _accumulate(self) -> None:
-        """Let the arrivals of a moment accumulate in the kernel, where they cost nothing."""
+        """Let arriving bytes accumulate in the kernel for a moment, where they cost nothing."""
         self._hasty = 0
         if self._paused or self._done or self._wire is None or self._wire.is_closing():
             return

@@ -1,4 +1,4 @@
-"""Connect sockets: every address of a host gets its chance (RFC 8305), and every socket is counted until it closes."""
+"""Connect sockets: all addresses of a host are tried (RFC 8305), and every socket is counted until it closes."""
 
 import asyncio
 import ipaddress
@@ -8,7 +8,7 @@ from itertools import chain, zip_longest
 from typing import Any
 
 ATTEMPT_DELAY = 0.25
-"""Seconds until the next address is tried beside one that has not answered (RFC 8305)."""
+"""Seconds until the next address is tried in parallel with one that has not answered (RFC 8305)."""
 _KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 60_000))
 
 Address = tuple[int, int, int, tuple[Any, ...]]

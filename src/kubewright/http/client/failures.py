@@ -1,10 +1,10 @@
-"""Why an exchange has no whole response. The classes differ by how far the request came: retries depend on it."""
+"""Failures of exchanges. The classes differ by how far the request got: retries depend on it."""
 
 import ssl
 
 
 class ExchangeFailed(Exception):
-    """There is no whole response."""
+    """There is no complete response."""
 
 
 class PoolTimeout(ExchangeFailed):

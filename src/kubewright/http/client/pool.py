@@ -1,8 +1,8 @@
 """The connections to one server: reused, bounded, and shared fairly.
 
 A request needs a slot while it is under way; there are `max_connections` of them, and requests that find none wait
-in order of arrival. A slot that is given up goes to the first in line, never to a newcomer, and a waiter that is
-cancelled or times out at the moment in which it gets its slot passes it on: no slot is lost. Streams (watches, logs)
+in order of arrival. A released slot goes to the first request in line, never to a new one, and a waiter that is
+cancelled or times out just when it gets its slot passes it on: no slot is lost. Streams (watches, logs)
 last for minutes and hours; their number is decided by the program, and if they took slots, an operator with many
 watches could not send a request any more. So they have a connection each beyond the bound.
 
@@ -32,18 +32,18 @@ CHECK_AFTER = 1.0
 
 
 class PoolStatistics(NamedTuple):
-    """What a pool holds at the moment."""
+    """Counts of a pool's requests and connections."""
 
     active: int
-    """Requests under way."""
+    """Requests in progress."""
     streaming: int
-    """Streams under way."""
+    """Streams in progress."""
     waiting: int
     """Requests that wait for a slot."""
     idle: int
     """Connections that can be reused."""
     sockets: int
-    """Open sockets, those being opened or closed included."""
+    """Open sockets, including those being opened or closed."""
 
 
 class _PooledBody:
@@ -158,7 +158,7 @@ class Pool:
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
             elif waiter.done() and not waiter.cancelled():
-                # The slot came in the same turn of the event loop as the cancellation.
+                # The slot was assigned in the same iteration of the event loop as the cancellation.
                 self._free_slot()
             raise
         except BaseException:

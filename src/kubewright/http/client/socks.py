@@ -39,7 +39,7 @@ async def connect_through(sock: socket.socket, proxy: Origin, server: Origin) ->
         raise ProxyRefused(_REPLIES.get(reply, f"SOCKS5 reply {reply}"))
     if kind not in (_IPV4, _NAME, _IPV6):
         raise ProxyRefused(f"SOCKS5 reply with unknown address type {kind}")
-    # The address that the proxy connects from is of no interest, but must be read.
+    # The proxy's own address must be read, but is ignored.
     length = {_IPV4: 4, _IPV6: 16}.get(kind) or (await _read(sock, 1))[0]
     await _read(sock, length + 2)
 

@@ -1,6 +1,6 @@
 """HTTP/1.1 for servers; the entry point is `HttpServer`.
 
-In reading order: `server` (accepting, evicting, stopping), `listening` (its sockets), `connection` (one client),
+Read in this order: `server` (accepting, evicting, stopping), `listening` (its sockets), `connection` (one client),
 `reader` (requests from bytes), `requests` and `responses` (values), `handler` (what answers), `limits`.
 """
 

@@ -1,4 +1,4 @@
-"""What stands behind a server: `Handler` answers requests, `Router` is one that answers by path."""
+"""The handlers of a server: `Handler` answers requests, `Router` is one that answers by path."""
 
 import asyncio
 from abc import ABC, abstractmethod

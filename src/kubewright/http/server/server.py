@@ -1,4 +1,4 @@
-"""A listening server: it accepts connections, evicts the ones that waste its places, and stops gracefully.
+"""A listening server: it accepts connections, evicts stalled and idle ones at the limit, and stops gracefully.
 
 A connection counts from its accept, not from the end of its TLS handshake. At the limit the next connection waits,
 and all others behind it in the kernel's backlog, until a place is free. A place becomes free when a connection ends,

@@ -43,7 +43,7 @@ class Annotation(NamedTuple):
     name: str
     type: str
     keywords: tuple[str, ...]
-    """What `kw.Field(...)` says about it."""
+    """The arguments of `kw.Field(...)`."""
     default: str
     """Empty if the field has none."""
 
@@ -86,7 +86,7 @@ class Annotator:
         return Annotation(name, text, tuple(keywords), "None" if is_optional else "")
 
     def _element(self, schema: JsonObject) -> str:
-        """Return the type of the elements of a list or map, with what is declared about them."""
+        """Return the type of the elements of a list or map, with their `kw.Field(...)`."""
         text = self._type(schema)
         if schema.get("nullable") and text != "Any":
             text = f"{text} | None"
@@ -190,7 +190,7 @@ def literal(value: Any) -> str:
 
 
 def pattern(text: str) -> str:
-    """Return a regular expression as Python source, raw where that is possible."""
+    """Return a regular expression as Python source, as a raw string if possible."""
     if '"' in text or text.endswith("\\") or not text.isprintable() or "\\" not in text:
         return literal(text)
     return f'r"{text}"'

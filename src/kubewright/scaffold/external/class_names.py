@@ -67,8 +67,8 @@ class SchemaFacts:
         return ClassKey(json.dumps(parts, sort_keys=True), is_status)
 
     def _of(self, schema: JsonObject) -> int:
-        """Return the same number for schemas of the same facts."""
-        # The schema is kept beside its number, so that no other object gets its id.
+        """Return the same number for schemas with the same requirements."""
+        # The schema is kept with its number, so that no other object gets its id.
         known = self._known.get(id(schema))
         if known is None:
             parts: JsonObject = {}
@@ -113,7 +113,7 @@ def _below(
     if is_class(schema):
         key = facts.class_key(schema, is_status=path == "status")
         yield Occurrence(kind, path, words, schema, key)
-        # Nearly everything is below the spec: the word says nothing.
+        # Nearly everything is below the spec, so the word does not distinguish classes.
         outer = (kind,) if path == "spec" else words
         for name, inner in properties(schema).items():
             yield from _below(inner, kind, f"{path}.{name}", (*outer, pascal(name)), facts)

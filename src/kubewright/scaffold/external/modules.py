@@ -151,8 +151,8 @@ class _Module:
     def _part(self, part: str, schema: JsonObject, *, is_required: bool, is_inherited: bool) -> list[str]:
         """Declare spec or status, unless `kw.Resource` declares the same.
 
-        Python code always finds both. A spec whose fields are required is required in Python, whatever the schema says:
-        every object has one in practice.
+        Both always exist in Python. A spec with required fields is required in Python even if it is not in the
+        schema: every object has one in practice.
         """
         name = self._class_of(schema, part)
         needs_arguments = part == "spec" and any(
@@ -251,7 +251,7 @@ def _statement(name: str, arguments: Sequence[str]) -> Iterator[str]:
 
 
 def _with_descriptions(fields: Mapping[str, Annotation], schema: JsonObject) -> Iterator[str]:
-    # Fields without a default come first, as a person would write them.
+    # Fields without a default come first, as in handwritten classes.
     for wire, annotation in sorted(fields.items(), key=lambda item: bool(item[1].default)):
         yield from annotation.lines()
         yield from _docstring(properties(schema)[wire].get("description", ""))

@@ -1,4 +1,4 @@
-"""Translate the functions of a kopf operator in place: the text stays, only what names kopf is replaced.
+"""Translate the functions of a kopf operator in place: the text stays, only references to kopf are replaced.
 
 A handler that applies children or records Events needs the context, so it becomes `async def` and its blocking calls go
 through `ctx.run_sync`; every other `def` stays one and is run in a thread as a whole, as kopf does. What has no
@@ -36,7 +36,7 @@ _EVENTS = frozenset({"kopf.event", "kopf.info", "kopf.warn", "kopf.exception"})
 
 @dataclass
 class Translated:
-    """What the rest of the conversion needs to know of a translated function."""
+    """Properties of a translated function that the rest of the conversion uses."""
 
     is_async: bool
     needs_context: bool = False
@@ -45,7 +45,7 @@ class Translated:
     owns: list[KindClass] = field(default_factory=list[KindClass])
     decisions: list[Item] = field(default_factory=list[Item])
     effects: list[str] = field(default_factory=list[str])
-    """Calls that may not be repeated, with their lines."""
+    """Calls that must not be repeated, with their lines."""
     records_events: bool = False
 
 
@@ -102,7 +102,7 @@ class Bodies:
     # Functions.
 
     def translate_helpers(self) -> None:
-        """Translate what is no handler: functions, classes and statements of the module."""
+        """Translate everything except handlers: functions, classes and statements of the module."""
         handlers = {id(handler.node) for handler in self.file.handlers}
         for node in self.file.tree.body:
             if id(node) in handlers:
@@ -300,7 +300,7 @@ class Bodies:
         applied: dict[str, tuple[ast.Call, KindClass]],
         is_handler: bool,
     ) -> bool:
-        """Pass the owner, and set the owner reference itself where the child is not applied by the context."""
+        """Pass the owner, and set the owner reference directly if the child is not applied by the context."""
         owner = next((word for word in call.keywords if word.arg == "owner"), None)
         child = call.args[0] if call.args else None
         if child is None or any(word.arg in ("forced", "strict", "nested") for word in call.keywords):
@@ -327,7 +327,7 @@ class Bodies:
             found.added.append("body: Any")
 
     def _event(self, call: ast.Call, name: str, handler: Function | None, found: Translated) -> bool:
-        """Write an Event about the handled object with the context; return False if that is not sure."""
+        """Translate an Event about the handled object to the context; return False if it cannot be translated safely."""
         words = {word.arg: word.value for word in call.keywords}
         about = call.args[0] if call.args else None
         if handler is None or not (isinstance(about, ast.Name) and about.id == "body" and "reason" in words):
@@ -403,7 +403,7 @@ class Bodies:
                 self._remove_lines(statement.lineno, statement.end_lineno or statement.lineno)
 
     def _nested(self, node: ast.AST, function: Function) -> bool:
-        """Return True if a function or lambda inside the function holds the node."""
+        """Return True if a function or lambda inside the function contains the node."""
         parent = self._parents.get(node)
         while parent is not None and parent is not function:
             if isinstance(parent, Function | ast.Lambda):

@@ -38,7 +38,7 @@ CLIENT_METHOD = re.compile(
 
 
 class Calls:
-    """Looks at the calls in the functions of one file; functions of the other files are followed."""
+    """Analyzes the calls in the functions of one file; functions of the other files are followed."""
 
     def __init__(self, file: KopfFile, others: Sequence[KopfFile]) -> None:
         self.file = file
@@ -47,7 +47,7 @@ class Calls:
         self._globals = self._follow(file.tree.body, {})
 
     def tainted(self, node: Function) -> dict[str, str]:
-        """Return the names that hold an object of a library that blocks or is a client, with the library."""
+        """Return the names of variables with an object of a library that blocks or is a client, with the library."""
         return self._follow(node.body, self._globals)
 
     def is_client_call(self, call: ast.Call, tainted: dict[str, str]) -> bool:
@@ -56,7 +56,7 @@ class Calls:
         return self.root(call.func, tainted) in _CLIENTS or name.endswith("_custom_object")
 
     def _follow(self, statements: list[ast.stmt], known: dict[str, str]) -> dict[str, str]:
-        """Return the names that hold an object of a library that blocks or is a client, with the library."""
+        """Return the names of variables with an object of a library that blocks or is a client, with the library."""
         found = dict(known)
         for _ in range(2):
             for statement in statements:
@@ -106,9 +106,9 @@ class Calls:
         )
 
     def effects(self, node: Function, hidden: set[int], seen: set[str]) -> Iterator[str]:
-        """Yield the calls that may do something else when they are repeated.
+        """Yield the calls that may have another effect when they are repeated.
 
-        Everything counts that is not known: a method of an object that is not plain data, or a function of a library.
+        Unknown calls count too: a method of an object that is not plain data, or a function of a library.
         """
         scope = _Scope(self._files.get(id(node), self.file), node, self._local)
         tainted = self.tainted(node)

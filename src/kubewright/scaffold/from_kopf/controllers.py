@@ -18,7 +18,7 @@ class HandlerCall:
     is_async: bool
     conditions: list[str] = field(default_factory=list[str])
     needs: list[str] = field(default_factory=list[str])
-    """What its controller has to declare for it."""
+    """The declarations that its controller needs for it."""
 
     @property
     def expression(self) -> str:
@@ -45,7 +45,7 @@ class KindHandlers:
 
 @dataclass
 class Controllers:
-    """What becomes the module of the controllers."""
+    """The contents of the module of the controllers."""
 
     package: str
     name: str

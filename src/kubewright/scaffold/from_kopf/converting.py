@@ -94,7 +94,7 @@ class Converted(NamedTuple):
 def convert(
     sources: Sequence[Source], documents: Sequence[JsonObject], *, name: str, kubewright: str
 ) -> Converted:
-    """Return the project; raise KopfError with file and line where the operator cannot be read."""
+    """Return the project; raise KopfError with file and line if the operator cannot be read."""
     return _Conversion(read_files(sources), documents, name, kubewright).project()
 
 
@@ -671,7 +671,7 @@ def _added(parameter: str) -> str:
 
 
 def _add(calls: list[HandlerCall], call: HandlerCall) -> None:
-    """Add a call; one that is there already runs if the conditions of either hold."""
+    """Add a call; a call that exists already then runs if either condition is true."""
     for each in calls:
         if (each.identifier, each.expression) == (call.identifier, call.expression):
             each.conditions = (

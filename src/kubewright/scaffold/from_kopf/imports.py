@@ -5,7 +5,7 @@ import re
 
 
 def with_imports(text: str, package: str, siblings: set[str], support: set[str]) -> str:
-    """Import what the translated text uses, and no longer what it does not."""
+    """Add the imports that the translated text uses, and remove unused ones."""
     tree = ast.parse(text)
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     exported = {

@@ -1,7 +1,7 @@
 """Read a kopf operator by its syntax tree: the handlers, their filters, and the kinds they are registered for.
 
-Nothing is imported or run. What a decorator says must be a constant of the given files, because a kind that is guessed
-would lead to a controller of the wrong one: anything else raises KopfError with file and line.
+Nothing is imported or run. The arguments of a decorator must be constants of the given files, because a guessed kind
+would lead to a controller of the wrong kind: anything else raises KopfError with file and line.
 """
 
 import ast
@@ -99,7 +99,7 @@ def read_files(sources: Sequence[tuple[str, str, str]]) -> list[KopfFile]:
 
 
 def constant_of(node: ast.AST | None, constants: Mapping[str, str]) -> str | None:
-    """Return the text that an expression is sure to have, or None."""
+    """Return the constant text of an expression, or None if it is not certain."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.Name):
@@ -116,7 +116,7 @@ def constant_of(node: ast.AST | None, constants: Mapping[str, str]) -> str | Non
 
 
 def parameters(node: Function) -> list[str]:
-    """Return the names of a function's parameters, `*` and `**` aside."""
+    """Return the names of a function's parameters, except for `*` and `**`."""
     return [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
 
 
@@ -140,7 +140,7 @@ def _parse(path: str, module: str, source: str) -> KopfFile:
 
 
 def _constants(files: Sequence[KopfFile]) -> dict[str, str]:
-    """Return the texts that modules assign to a name once; a name with two values is no constant."""
+    """Return the texts that modules assign to a name once; a name with two values is not a constant."""
     found: dict[str, set[str]] = {}
     for each in files:
         for node in each.tree.body:

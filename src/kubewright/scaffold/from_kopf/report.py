@@ -1,4 +1,4 @@
-"""What a person has to decide or review after the conversion, and MIGRATION.md, which lists it."""
+"""Decisions and reviews that remain after the conversion, and MIGRATION.md, which lists them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -50,7 +50,7 @@ class Report:
     client_calls: list[Item] = field(default_factory=list[Item])
 
     def decide(self, path: str, line: int, subject: str, reason: str, page: str) -> Item:
-        """Add a decision; the function that needs it raises NotImplementedError until a person has made it."""
+        """Add a decision; the function that needs it raises NotImplementedError until the user has made it."""
         item = Item(len(self.decisions) + 1, path, line, subject, reason, page)
         self.decisions.append(item)
         return item
