@@ -1,4 +1,4 @@
-"""Certificates: an authority that issues them, and a TLS context that shows the newest.
+"""Certificates: an authority that issues them, and a TLS context that uses the newest.
 
 Loads `cryptography`: import it only where TLS is used.
 """

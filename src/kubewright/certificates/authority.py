@@ -1,4 +1,4 @@
-"""A certificate authority: what it issues to servers and users, and what it signs at their request."""
+"""A certificate authority: issues certificates for servers and users, and signs certificate requests."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 SKEW = timedelta(hours=1)
-"""Certificates begin in the past, so that a machine whose clock is behind accepts them."""
+"""Certificates are valid from before now, so that a machine whose clock is behind accepts them."""
 LIFE = timedelta(days=3650)
 _BACKDATED = timedelta(minutes=5)
-"""What requests are signed before, as the signer of kube-controller-manager does."""
+"""How long before now signed requests become valid, as with kube-controller-manager's signer."""
 
 _EXTENDED = {"client auth": ExtendedKeyUsageOID.CLIENT_AUTH, "server auth": ExtendedKeyUsageOID.SERVER_AUTH}
 _LONGEST_NAME = 64
@@ -42,7 +42,7 @@ def requested_organizations(request: bytes) -> list[str]:
 
 
 def private_key() -> bytes:
-    """Make a private key (P-256) in PEM."""
+    """Return a new private key (P-256) in PEM."""
     return _pem(ec.generate_private_key(ec.SECP256R1()))
 
 
@@ -61,7 +61,7 @@ class Authority:
     def create(
         cls, name: str = "kubewright", *, life: timedelta = LIFE, now: datetime | None = None
     ) -> "Authority":
-        """Make a new authority, which signs for servers and users but for no further authorities."""
+        """Create an authority that may sign for servers and users, but not for further authorities."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject, begin = _subject(name), (now or datetime.now(UTC)) - SKEW
         builder = (
@@ -78,7 +78,7 @@ class Authority:
     ) -> KeyPair:
         """Issue a server's certificate for host names and IP addresses."""
         names = x509.SubjectAlternativeName([_general_name(host) for host in dict.fromkeys(hosts)])
-        # Clients look at the hosts; a name may be longer than a certificate can hold.
+        # Clients check the hosts; a name may be longer than the common name allows.
         return self._issue(_subject(name[:_LONGEST_NAME]), ExtendedKeyUsageOID.SERVER_AUTH, names, life, now)
 
     def client(self, user: str, groups: Sequence[str] = ()) -> KeyPair:
@@ -86,7 +86,7 @@ class Authority:
         return self._issue(_subject(user, groups), ExtendedKeyUsageOID.CLIENT_AUTH, None, LIFE, None)
 
     def sign(self, request: bytes, usages: Sequence[str], life: timedelta) -> bytes:
-        """Sign a request (PEM) for some usages and some time; raises ValueError where it is not one."""
+        """Sign a request (PEM) for the given usages and duration; raise ValueError if it is not a valid request."""
         asked = x509.load_pem_x509_csr(request)
         if not asked.is_signature_valid:
             raise ValueError("the request is not signed with its own key")
@@ -183,5 +183,5 @@ def _general_name(host: str) -> x509.GeneralName:
 
 
 def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    # SEC 1 and not PKCS 8: from the latter kube-apiserver does not derive the key that verifies tokens.
+    # SEC 1 and not PKCS 8, from which kube-apiserver does not derive the key that verifies tokens.
     return key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())

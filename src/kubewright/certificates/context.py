@@ -9,10 +9,10 @@ from kubewright.certificates.authority import KeyPair
 
 
 class FollowingContext(ssl.SSLContext):
-    """Hands each new connection to the newest context; loading into a live one could show half a pair."""
+    """Uses the newest context for each new connection; loading into a live context could mix an old and a new file."""
 
     def __new__(cls, client_ca: Path | None = None) -> "FollowingContext":
-        """Make a context that serves."""
+        """Create a server context."""
         return super().__new__(cls, ssl.PROTOCOL_TLS_SERVER)
 
     def __init__(self, client_ca: Path | None = None) -> None:
@@ -21,14 +21,14 @@ class FollowingContext(ssl.SSLContext):
 
     @property
     def loaded(self) -> bool:
-        """Return True if there is a certificate to show."""
+        """Return True if a certificate is loaded."""
         return self._newest is not None
 
     def load(self, certificate: bytes, key: bytes) -> None:
-        """Show this certificate from now on; blocking, and raises ValueError where the pair cannot be used."""
+        """Use this certificate from now on; blocks, and raises ValueError if the pair is invalid."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        # Offering nothing else keeps API servers on HTTP/1.1, which is what we speak.
+        # Offer only HTTP/1.1, the version that the server supports.
         context.set_alpn_protocols(["http/1.1"])
         try:
             load_pair(context, KeyPair(certificate, key))
@@ -47,8 +47,8 @@ class FollowingContext(ssl.SSLContext):
 
 
 def load_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
-    """Have a context show a certificate; raises SSLError where the two do not belong together."""
-    # The TLS library reads them from files only: this one is its owner's alone, and gone at once.
+    """Load a certificate into a context; raise SSLError if certificate and key do not match."""
+    # Python's ssl reads them only from files: this one is readable only by its owner and removed at once.
     with tempfile.TemporaryDirectory(prefix="kubewright-") as folder:
         path = Path(folder, "pair.pem")
         path.touch(mode=0o600)

@@ -1,6 +1,6 @@
 """Run an operator: build client and cache, start everything in order, stop in reverse.
 
-In reading order: `options` (how to run), `manager` (the run itself), `servers` (probes, metrics, webhooks),
+Read in this order: `options` (how to run), `manager` (the run itself), `servers` (probes, metrics, webhooks),
 `watchdog` (reports a blocked event loop) and `parts` (modules that are imported on demand).
 """
 

@@ -63,7 +63,7 @@ class Manager:
         self.liveness: Checks = Checks("healthz")
         self.readiness: Checks = Checks("readyz")
         self.synced: asyncio.Event = asyncio.Event()
-        """Set when every cache is filled and the probes say ready."""
+        """Set when every cache is filled and the readiness probe succeeds."""
         self.ready: asyncio.Event = asyncio.Event()
         """Set when this replica's workers run: at once after `synced`, or when it leads."""
         self.metrics_port: int = 0
@@ -95,7 +95,7 @@ class Manager:
             _raise_first(failures)
 
     def statistics(self) -> ManagerStatistics:
-        """Return what runs and what it has to do."""
+        """Return whether this replica leads, statistics of the controllers, and the number of cached objects."""
         feeds = self.cache.feeds if self.cache is not None else []
         return ManagerStatistics(
             leading=self._election is None or self._election.leadership.valid,
@@ -176,7 +176,7 @@ class Manager:
             try:
                 await self._drain()
             finally:
-                # Webhooks and the lifespan run on every replica: the lease need not wait for their end.
+                # Webhooks and the lifespan run on every replica: the lease can be released before they end.
                 if self._election is not None:
                     await self._election.stop()
 

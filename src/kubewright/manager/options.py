@@ -15,7 +15,7 @@ class ManagerOptions:
 
     Addresses are `:8080`, `127.0.0.1:0` or `0` for off. `namespaces` limits everything that is watched.
     With `election` the controllers work only while they hold the lease.
-    `tracer` makes the spans of reconciles and writes, by default OpenTelemetry's where that is installed.
+    `tracer` creates the spans of reconciles and writes, by default OpenTelemetry's if that is installed.
     `pause_gc` stops Python's garbage collector while the caches fill: for programs, not for tests.
     """
 

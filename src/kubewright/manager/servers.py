@@ -23,7 +23,7 @@ class ServedWebhooks(Protocol):
     port: int
 
     async def lead(self) -> None:
-        """Take them over from the replica that led before."""
+        """Take over the webhooks from the previous leader."""
         ...
 
 

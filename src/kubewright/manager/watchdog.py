@@ -17,7 +17,7 @@ _LIBRARIES = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
 
 
 class Watchdog:
-    """Call the loop each second; if it does not answer within another, log where it stands."""
+    """Schedule a callback each second; if it does not run within another second, log where the loop is blocked."""
 
     def __init__(self, metrics: Registry, *, interval: float = INTERVAL) -> None:
         self._interval = interval

@@ -1,6 +1,6 @@
 """The HTTP endpoints of an operator: probes and metrics.
 
-In reading order: `http` (the server), `checks` (probes), `metrics_page` (/metrics), `guard` (authentication and
+Read in this order: `http` (the server), `checks` (probes), `metrics_page` (/metrics), `guard` (authentication and
 authorization of scrapes), `certificates` (the serving certificate). `metrics_page` and `certificates` are not
 imported here: they load libraries that an operator without metrics does not need.
 """

@@ -20,7 +20,7 @@ class CertificateError(KubewrightError):
 
 
 class ServingCertificate:
-    """Hold a TLS context for `tls.crt` and `tls.key` of a directory, or for a self-signed certificate."""
+    """A TLS context for `tls.crt` and `tls.key` of a directory, or for a self-signed certificate."""
 
     def __init__(self, directory: Path | None = None) -> None:
         self._directory = directory

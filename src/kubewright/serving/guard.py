@@ -55,7 +55,7 @@ class Guard:
         self._decisions = _Memory[tuple[bytes, str, str], bool]()
 
     async def refusal(self, request: Request) -> Response | None:
-        """Return the response that refuses a request, or None if its client may read the path."""
+        """Return the response that rejects a request, or None if its client may read the path."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not token:
             return text(401, "Unauthorized\n")
@@ -71,7 +71,7 @@ class Guard:
         return None
 
     async def _authenticated(self, token: str) -> _User | None:
-        # Only a digest is kept: a memory dump must not give tokens away.
+        # Only a digest is stored: a memory dump must not reveal tokens.
         key = sha256(token.encode()).digest()
         return await self._users.recall(key, lambda: self._review_token(token))
 

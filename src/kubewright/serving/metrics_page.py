@@ -40,7 +40,7 @@ class MetricsPage:
 
 
 class _Moment(Collector):
-    """Hand collected metrics to prometheus_client's encoders."""
+    """Pass collected metrics to prometheus_client's encoders."""
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
         self._metrics = metrics
