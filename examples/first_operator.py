@@ -1,5 +1,6 @@
 """A first operator: Pods to open a shell in. Try it: kubewright run examples/first_operator.py --dev."""
 
+from contextlib import nullcontext
 from typing import Annotated
 
 import kubewright as kw
@@ -54,3 +55,7 @@ async def shells(shell: MyOwnShell, ctx: kw.Context) -> None:
 async def goodbye(shell: MyOwnShell, ctx: kw.Context) -> None:
     """Log the deletion; the garbage collector deletes the Deployment and its Pods."""
     ctx.log.info("Successfully finalized MyOwnShell")
+
+
+# `kubewright plan` may run the finalizer: it changes no external system.
+operator = kw.Operator(shells, name="first-operator", planning=nullcontext)

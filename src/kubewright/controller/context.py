@@ -250,4 +250,7 @@ class Context(Reader):
 
     @abstractmethod
     async def run_sync(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a blocking function in one of the controller's threads and return its result."""
+        """Run a blocking function in one of the controller's threads and return its result.
+
+        Raise TypeError if the function is asynchronous: await it instead.
+        """

@@ -17,7 +17,7 @@ class Operator:
 
     The lifespan is entered before the controllers start and left after they stopped; declaring,
     rendering and installing never enter it. `planning` is entered in its place by `kubewright plan`: it must
-    not change external systems. `kinds` lists kinds whose CRDs the operator installs beside those that it reconciles;
+    not change external systems. `planning=contextlib.nullcontext` says that the operator changes only the cluster. `kinds` lists kinds whose CRDs the operator installs beside those that it reconciles;
     a kind that it only owns or watches, and one declared with `external=True`, is installed by another operator. `env` and `workload` describe its Deployment.
     """
 

@@ -237,6 +237,7 @@ class Manager:
             traces=self._traces,
             malformed=self._malformed,
             views=self._views,
+            run_sync_observer=self._options.run_sync_observer,
         )
 
     def _cache_problem(self) -> str | None:

@@ -1,6 +1,6 @@
 """How to run an operator."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +16,7 @@ class ManagerOptions:
     Addresses are `:8080`, `127.0.0.1:0` or `0` for off. `namespaces` limits everything that is watched.
     With `election` the controllers work only while they hold the lease.
     `tracer` creates the spans of reconciles and writes, by default OpenTelemetry's if that is installed.
+    `run_sync_observer` is called with the names of the controller and the function before each `ctx.run_sync`.
     `pause_gc` stops Python's garbage collector while the caches fill: for programs, not for tests.
     """
 
@@ -31,3 +32,4 @@ class ManagerOptions:
     watchdog: bool = True
     tracer: Tracer | None = None
     pause_gc: bool = False
+    run_sync_observer: Callable[[str, str], None] | None = None

@@ -41,6 +41,7 @@ async def notes(note: Note, ctx: kw.Context) -> None:
             await ctx.delete(found)
     await ctx.patch_status(note, Status(count=len(note.spec.words)))
 
+{more}
 @asynccontextmanager
 async def outside():
     raise AssertionError("the outside world was touched")
@@ -69,9 +70,9 @@ class Desk:
         self.group = f"{cluster.namespace}.example.com"
         self.kind = Kind(group=self.group, version="v1", kind="Note", plural="notes", status=True)
 
-    def target(self, arguments: str = "") -> str:
+    def target(self, arguments: str = "", more: str = "") -> str:
         path = self.folder / "notes_operator.py"
-        path.write_text(OPERATOR.format(group=self.group, arguments=arguments))
+        path.write_text(OPERATOR.format(group=self.group, arguments=arguments, more=more))
         return str(path)
 
     def note(self, *words: str) -> dict[str, Any]:
@@ -128,7 +129,10 @@ async def test_a_change_is_planned_and_nothing_is_written(
         await desk.cluster.get(core_v1.ConfigMap, "list-blue")
 
     assert await desk.plan(target, words=("red", "green")) == 0
-    assert capsys.readouterr().out == "plan: 0 to create, 0 to change, 0 to delete; nothing was written\n"
+    assert (
+        capsys.readouterr().out
+        == "plan: 0 to create, 0 to change, 0 to delete; nothing was written to the cluster\n"
+    )
 
     assert await desk.plan(target, "--delete", f"notes.{desk.group}/list", "-o", "json") == 0
     found = json.loads(capsys.readouterr().out)
@@ -152,7 +156,7 @@ async def test_changes_that_are_pending_anyway_are_listed_separately(
     assert "+  word: red" in anyway
     assert "+  word: blue" in change
     assert "+  word: red" not in change
-    assert shown.endswith("plan: 1 to create, 1 to change, 0 to delete; nothing was written\n")
+    assert shown.endswith("plan: 1 to create, 1 to change, 0 to delete; nothing was written to the cluster\n")
 
 
 async def test_a_kind_need_not_be_installed_and_a_failure_is_reported(
@@ -174,6 +178,60 @@ async def test_an_outside_system_is_left_alone(desk: Desk, capsys: pytest.Captur
     target = desk.target(", lifespan=outside, planning=simulated")
     assert await desk.plan(target, words=("red",)) == 0
     assert "configmap/list-red" in capsys.readouterr().out
+
+
+FINALIZER = """
+from contextlib import nullcontext
+
+@notes.finalizer("example.com/notes")
+async def forget(note: Note, ctx: kw.Context) -> None:
+    print("the finalizer ran")
+"""
+THREAD = """
+def put_account() -> None:
+    print("the function ran")
+
+@kw.controller(Note, name="accounts")
+async def accounts(note: Note, ctx: kw.Context) -> None:
+    await ctx.run_sync(put_account)
+"""
+
+
+async def test_a_finalizer_needs_a_statement_that_plan_may_run_it(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert await desk.plan(desk.target("", FINALIZER), words=("red",)) == 1
+    shown = capsys.readouterr()
+    assert "controller 'note' has a finalizer, so it may change an external system" in shown.err
+    assert "Operator(..., planning=contextlib.nullcontext)" in shown.err
+    assert "the finalizer ran" not in shown.out
+
+    sys.modules.pop("notes_operator")
+    target = desk.target(", planning=nullcontext", FINALIZER)
+    await desk.install(target, "red")
+    assert await desk.plan(target, "--delete", f"notes.{desk.group}/list") == 0
+    shown = capsys.readouterr().out
+    assert "the finalizer ran" in shown
+    assert shown.endswith("nothing was written to the cluster\n")
+
+
+async def test_a_function_that_really_runs_in_a_thread_is_reported_once(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warning = (
+        "warning: controller 'accounts' calls put_account with ctx.run_sync: without Operator(..., planning=...), "
+        "plan carries out calls to other systems"
+    )
+    target = desk.target(")\noperator = kw.Operator(accounts, notes", THREAD)
+    assert await desk.plan(target, words=("red", "green")) == 0
+    shown = capsys.readouterr()
+    assert shown.out.count("the function ran") > 1
+    assert shown.err.count(warning) == 1
+
+    sys.modules.pop("notes_operator")
+    target = desk.target(")\noperator = kw.Operator(accounts, notes, planning=simulated", THREAD)
+    assert await desk.plan(target, words=("red",)) == 0
+    assert warning not in capsys.readouterr().err
 
 
 async def test_a_user_of_one_namespace_may_plan_there_and_nowhere_else(
@@ -205,7 +263,7 @@ async def test_a_user_of_one_namespace_may_plan_there_and_nowhere_else(
 
 def test_a_plan_needs_a_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "nothing_to_plan.py"
-    path.write_text(OPERATOR.format(group="x.example.com", arguments=""))
+    path.write_text(OPERATOR.format(group="x.example.com", arguments="", more=""))
     assert run("plan", str(path)) == 2
     assert "specify a change" in capsys.readouterr().err
     assert run("plan", str(path), "--delete", "notes") == 2

@@ -42,7 +42,7 @@ async def test_machines_are_planned_and_none_is_made(
     assert await asyncio.to_thread(plan, *words) == 0
     printed = capsys.readouterr().out
     assert "+  currentReplicas: 3" in printed
-    assert "plan: 0 to create, 1 to change, 0 to delete; nothing was written" in printed
+    assert "plan: 0 to create, 1 to change, 0 to delete; nothing was written to the cluster" in printed
     assert await asyncio.to_thread(world.read_text) == before
     assert (await cluster.get(VmGroup, "vg-1")).spec.replicas == 2
 
@@ -52,3 +52,14 @@ async def test_machines_are_planned_and_none_is_made(
     assert await asyncio.to_thread(plan, *words[:2], "-f", str(fewer), *words[4:]) == 0
     assert "+  currentReplicas: 1" in capsys.readouterr().out
     assert await asyncio.to_thread(world.read_text) == before
+
+
+@pytest.mark.parametrize("target", ["examples/myownshell", "examples/first_operator.py"])
+async def test_a_finalizer_that_only_logs_can_be_planned(
+    target: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    sample = "examples/myownshell/samples/myownshell.yaml"
+    where = ("-n", cluster.namespace, f"--kubeconfig={cluster.kubeconfig}")
+    assert await asyncio.to_thread(plan, "plan", target, "-f", sample, *where) == 0
+    assert "plan: 2 to create" in capsys.readouterr().out

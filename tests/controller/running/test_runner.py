@@ -1,4 +1,5 @@
 import asyncio
+import functools
 import logging
 import threading
 from collections.abc import AsyncIterator
@@ -385,6 +386,41 @@ async def test_blocking_work_runs_in_threads_and_can_record_events(cluster: Clus
         [event] = await cluster.eventually(reported)
         assert event.note == "in a thread"
     assert names[0].startswith("kubewright-box")
+
+
+async def test_run_sync_refuses_coroutine_functions(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    calls: list[str] = []
+    refusals: list[str] = []
+
+    async def call(name: str) -> None:
+        calls.append(name)
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        def returns_coroutine() -> Any:
+            return call("b")
+
+        for function in (functools.partial(call, "a"), returns_coroutine):
+            try:
+                await ctx.run_sync(function)
+            except TypeError as error:
+                refusals.append(str(error))
+
+    async with cluster.running(Controller(Box, reconcile)):
+        await cluster.create(Box(Meta("a")))
+
+        async def refused() -> bool:
+            return len(refusals) >= 2
+
+        await cluster.eventually(refused)
+    assert refusals[:2] == [
+        "run_sync got the coroutine function 'call': write `await call(...)`",
+        (
+            "run_sync got 'returns_coroutine', which returned a coroutine: run_sync takes functions that block; "
+            "write `await returns_coroutine(...)`"
+        ),
+    ]
+    assert calls == []
 
 
 async def test_each_log_line_says_what_it_is_about(

@@ -76,16 +76,13 @@ def command(
 ) -> int:
     """Show what TARGET would create, change and delete if a change were applied.
 
-    The operator runs on this machine, against an in-memory copy of the cluster's objects; nothing is written to the
-    cluster. Workloads do not run in the copy, so actions that depend on running Pods are not shown. Exits with 1 if
-    a reconcile fails.
+    plan runs your reconcilers and finalizers on this machine, against an in-memory copy of the cluster's objects; only
+    writes to the cluster are held back. Without planning= of the Operator, calls to other systems are carried out, so
+    an operator with a lifespan or a finalizer needs it. Workloads do not run in the copy, so actions that depend on
+    running Pods are not shown. Exits with 1 if a reconcile fails.
     """
     operator = load_operator(target)
-    if operator.lifespan is not None and operator.planning is None:
-        raise RehearsalError(
-            f"operator {operator.name!r} has a lifespan, which may access an external system: "
-            "pass Operator(..., planning=...) with a lifespan that does not change that system"
-        )
+    _check_external_systems(operator)
     if not files and not deletions:
         raise click.UsageError("specify a change with -f FILE or --delete KIND/NAME")
     documents = read_documents(files)
@@ -93,6 +90,24 @@ def command(
     outcome = run_program(lambda: _plan(operator, config, documents, deletions, namespaces, timeout))
     _print_outcome(outcome, output)
     return int(bool(outcome.failures))
+
+
+def _check_external_systems(operator: Operator) -> None:
+    """Raise RehearsalError if the operator may change an external system and does not say how to plan that."""
+    if operator.planning is not None:
+        return
+    if operator.lifespan is not None:
+        raise RehearsalError(
+            f"operator {operator.name!r} has a lifespan, which may access an external system: "
+            "pass Operator(..., planning=...) with a lifespan that does not change that system"
+        )
+    for controller in operator.controllers:
+        if controller.finalizer_name:
+            raise RehearsalError(
+                f"controller {controller.name!r} has a finalizer, so it may change an external system: "
+                "pass Operator(..., planning=...) with a lifespan that replaces the calls to that system; "
+                "if the operator changes only the cluster, pass Operator(..., planning=contextlib.nullcontext)"
+            )
 
 
 async def _plan(
@@ -165,7 +180,7 @@ def _print_outcome(outcome: Outcome, output: str) -> None:
         for action in ("create", "change", "delete")
     }
     summary = ", ".join(f"{count} to {action}" for action, count in counts.items())
-    click.echo(f"plan: {summary}; nothing was written")
+    click.echo(f"plan: {summary}; nothing was written to the cluster")
 
 
 def _wire(change: PlannedChange) -> JsonObject:

@@ -1,4 +1,7 @@
-"""Run an operator on a copy of a cluster's state, inside this process: nothing is written to the cluster."""
+"""Run an operator on a copy of a cluster's state, inside this process: nothing is written to the cluster.
+
+The author's functions really run. What they call outside the cluster is replaced only by `planning=` of the operator.
+"""
 
 import asyncio
 import copy
@@ -182,6 +185,7 @@ async def rehearsing(
         webhooks=WebhookOptions(bind_address=_ANY_PORT, passing=True),
         graceful_timeout=1.0,
         watchdog=False,
+        run_sync_observer=_ThreadWarnings() if operator.planning is None else None,
     )
     async with Server(disable_admission_plugins=_DISABLED) as server:
         config = await asyncio.to_thread(config_from_kubeconfig, server.kubeconfig())
@@ -199,6 +203,21 @@ async def rehearsing(
                     ready.cancel()
                     yield rehearsal
                     work.cancel()
+
+
+class _ThreadWarnings:
+    """Warn once of each function that runs in a thread: it is likely to call another system."""
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[str, str]] = set()
+
+    def __call__(self, controller: str, function: str) -> None:
+        if (controller, function) not in self._seen:
+            self._seen.add((controller, function))
+            Progress().note(
+                f"warning: controller {controller!r} calls {function} with ctx.run_sync: "
+                "without Operator(..., planning=...), plan carries out calls to other systems"
+            )
 
 
 class _Silent(Progress):

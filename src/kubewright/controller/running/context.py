@@ -4,6 +4,7 @@ import asyncio
 import builtins
 import contextvars
 import functools
+import inspect
 import logging
 import threading
 from collections.abc import Callable, Sequence
@@ -204,7 +205,12 @@ class RunningContext(Context):
         self._publish("Warning", reason, note, action, related)
 
     async def run_sync(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a blocking function in one of the controller's threads."""
+        """Run a blocking function in one of the controller's threads; raise TypeError if it is asynchronous."""
+        name = _name_of(function)
+        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+            raise TypeError(f"run_sync got the coroutine function {name!r}: write `await {name}(...)`")
+        if (observe := self._services.dependencies.run_sync_observer) is not None:
+            observe(self._services.controller.name, name)
         call: Callable[[], R] = functools.partial(function, *args, **kwargs)
         context = contextvars.copy_context()
         leadership = self._services.dependencies.leadership
@@ -214,7 +220,15 @@ class RunningContext(Context):
             with leadership.activity():
                 return context.run(call)
 
-        return await self._services.threads.run(run)
+        result = await self._services.threads.run(run)
+        if inspect.isawaitable(result):
+            if inspect.iscoroutine(result):
+                result.close()  # otherwise Python warns that it was never awaited
+            raise TypeError(
+                f"run_sync got {name!r}, which returned a {type(result).__name__}: "
+                f"run_sync takes functions that block; write `await {name}(...)`"
+            )
+        return result
 
     def _publish(
         self,
@@ -238,3 +252,9 @@ class RunningContext(Context):
         meta = related.metadata
         kind = self._services.writer.subject(related).kind
         return reference_to(kind, PartialMeta(name=meta.name, namespace=meta.namespace, uid=meta.uid))
+
+
+def _name_of(function: object) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return getattr(function, "__name__", type(function).__name__)

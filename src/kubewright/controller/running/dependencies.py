@@ -1,7 +1,7 @@
 """What all controllers of one manager share."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -58,7 +58,8 @@ class RuntimeDependencies(msgspec.Struct, frozen=True, kw_only=True):
     """Dependencies of the runners; with leader election, `client` rejects writes once the lease has run out.
 
     `leadership` is checked before each reconcile and each function in a thread; without leader election it is always
-    valid. `namespaces` limits every namespaced kind; empty means all.
+    valid. `namespaces` limits every namespaced kind; empty means all. `run_sync_observer` is called with the names of
+    the controller and the function before each `ctx.run_sync`.
     """
 
     client: Client
@@ -70,6 +71,7 @@ class RuntimeDependencies(msgspec.Struct, frozen=True, kw_only=True):
     traces: Traces = NO_TRACES
     malformed: MalformedObjects = msgspec.field(default_factory=MalformedObjects)
     views: Views = msgspec.field(default_factory=Views)
+    run_sync_observer: Callable[[str, str], None] | None = None
 
     def record_write(self, kind: Kind, answer: RawObject) -> None:
         """Store the response to a write in every feed of its kind, as if the watch had sent it."""

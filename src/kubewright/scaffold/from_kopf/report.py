@@ -19,7 +19,8 @@ _STEPS = """
 2. Stop the kopf operator. Two operators that write the same objects work against each other.
 3. Remove kopf's finalizer and its annotations from the existing objects: `{finalizer}` and `kopf.zalando.org/*`, unless `settings.persistence` names others. Objects that keep the finalizer
    cannot be deleted.
-4. Run `kubewright plan {package} -f OBJECT.yaml` with an unchanged object: it shows what this operator would change.
+4. Run `kubewright plan {package} -f OBJECT.yaml` with an unchanged object: it shows what this operator would change. It runs the handlers, so an operator with a
+   finalizer needs `planning=`: `docs/how-to/external-systems.md`.
 
 kubewright's documentation explains each of these in `docs/how-to/from-kopf.md`.
 """
