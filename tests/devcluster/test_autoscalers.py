@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 from devcluster_workloads import deployment, wait_for_events
 
-from kubewright.api.builtin import apps_v1, autoscaling_v2
+from kubewright.api import Meta
+from kubewright.api.builtin import apps_v1, autoscaling_v1, autoscaling_v2
 from kubewright.devcluster.autoscalers import clamp_replicas
 from kubewright.testing import Cluster
 
@@ -63,6 +64,20 @@ async def test_kubectl_autoscale_scales_a_deployment_up_to_its_minimum(
             + why,
         ),
     )
+
+
+async def test_an_autoscaler_of_version_1_without_metrics_gets_its_status(cluster: Cluster) -> None:
+    await cluster.create(deployment("web", 1))
+    await cluster.eventually(apps_v1.Deployment, "web", lambda item: item.status.ready_replicas == 1)
+    reference = autoscaling_v1.CrossVersionObjectReference(
+        api_version="apps/v1", kind="Deployment", name="web"
+    )
+    spec = autoscaling_v1.HorizontalPodAutoscalerSpec(scale_target_ref=reference, max_replicas=4)
+    await cluster.create(autoscaling_v1.HorizontalPodAutoscaler(Meta("web"), spec=spec))
+    await cluster.eventually(Scaler, "web", lambda item: "ScalingActive" in conditions_of(item), timeout=60)
+    found = await cluster.get(autoscaling_v1.HorizontalPodAutoscaler, "web")
+    metrics = found.metadata.annotations["autoscaling.alpha.kubernetes.io/current-metrics"]
+    assert metrics == '[{"type":""}]'
 
 
 async def test_reports_an_autoscaler_without_a_target(cluster: Cluster) -> None:

@@ -62,3 +62,24 @@ def test_nothing_is_lost_on_the_way_to_version_1_and_back(metrics: list[object],
         "status": {"desiredReplicas": 0, "currentMetrics": None},
     }
     assert convert(convert(scaler, V1), V2) == scaler
+
+
+def test_the_empty_result_of_a_metric_that_cannot_be_read_is_kept_in_version_1() -> None:
+    """The real controller writes such results while a metric is missing."""
+    resource = {"name": "cpu", "current": {"averageUtilization": 20}}
+    current = [{"type": ""}, {"type": "Resource", "resource": resource}, {"type": "Unknown"}]
+    scaler = {
+        "apiVersion": V2.api_version,
+        "kind": V2.kind,
+        "metadata": {"name": "h"},
+        "spec": {"maxReplicas": 3},
+        "status": {"desiredReplicas": 0, "currentMetrics": current},
+    }
+    older = convert(scaler, V1)
+    flat = '{"name":"cpu","currentAverageUtilization":20,"currentAverageValue":"0"}'
+    assert older["metadata"]["annotations"] == {
+        "autoscaling.alpha.kubernetes.io/current-metrics": (
+            '[{"type":""},{"type":"Resource","resource":' + flat + '},{"type":"Unknown"}]'
+        )
+    }
+    assert convert(older, V2) == scaler

@@ -135,13 +135,22 @@ def _cpu_target(metric: JsonObject) -> int | None:
 
 
 def _flat_metric(metric: JsonObject, part: str, prefix: str) -> JsonObject:
-    """Convert a metric to the form before version 2: the fields of its target or status beside its name."""
-    kind = metric.get("type", "")
-    field = SOURCES[kind]
-    source: JsonObject = section(metric, field)
+    """Convert a metric to the form before version 2: the fields of its target or status beside its name.
+
+    The type does not choose the source: like the real server, convert each source that is set. The status of a metric
+    that cannot be read has an empty type and no source.
+    """
+    made: JsonObject = {"type": metric.get("type", "")}
+    for field in SOURCES.values():
+        if metric.get(field) is not None:
+            made[field] = _flat_source(metric[field], field, part, prefix)
+    return made
+
+
+def _flat_source(source: JsonObject, field: str, part: str, prefix: str) -> JsonObject:
     values: JsonObject = section(source, part)
     made: JsonObject = {}
-    if kind == "Object":
+    if field == "object":
         made["target"] = section(source, "describedObject")
     if "name" in source:
         made["name"] = source["name"]
@@ -151,26 +160,32 @@ def _flat_metric(metric: JsonObject, part: str, prefix: str) -> JsonObject:
     if identity:
         made["metricName"] = identity.get("name", "")
         if identity.get("selector") is not None:
-            made["metricSelector" if kind == "External" else "selector"] = identity["selector"]
+            made["metricSelector" if field == "external" else "selector"] = identity["selector"]
     for name, value in (
         ("AverageUtilization", values.get("averageUtilization")),
         ("AverageValue", values.get("averageValue")),
         ("Value", values.get("value")),
     ):
         if value is not None:
-            made["averageValue" if kind == "Object" and name == "AverageValue" else f"{prefix}{name}"] = value
+            flattened = "averageValue" if field == "object" and name == "AverageValue" else f"{prefix}{name}"
+            made[flattened] = value
     if prefix == "current" and "name" in source:
         made.setdefault("currentAverageValue", "0")
-    return {"type": kind, field: made}
+    return made
 
 
 def _nested_metric(metric: JsonObject, part: str, prefix: str) -> JsonObject:
-    """Convert a metric from the form before version 2."""
-    kind = metric.get("type", "")
-    field = SOURCES[kind]
-    flat: JsonObject = section(metric, field)
+    """Convert a metric from the form before version 2, each source that is set."""
+    made: JsonObject = {"type": metric.get("type", "")}
+    for field in SOURCES.values():
+        if metric.get(field) is not None:
+            made[field] = _nested_source(metric[field], field, part, prefix)
+    return made
+
+
+def _nested_source(flat: JsonObject, field: str, part: str, prefix: str) -> JsonObject:
     made: JsonObject = {name: flat[name] for name in ("name", "container") if name in flat}
-    if kind == "Object":
+    if field == "object":
         made["describedObject"] = section(flat, "target")
     if "metricName" in flat:
         selector = flat.get("metricSelector", flat.get("selector"))
@@ -178,13 +193,13 @@ def _nested_metric(metric: JsonObject, part: str, prefix: str) -> JsonObject:
     values: JsonObject = {}
     for name in ("averageUtilization", "averageValue", "value"):
         flattened = f"{prefix}{name[0].upper()}{name[1:]}"
-        value = flat.get(flattened, flat.get(name) if kind == "Object" else None)
+        value = flat.get(flattened, flat.get(name) if field == "object" else None)
         if value is not None and (value != "0" or prefix == "target"):
             values[name] = value
     if part == "target":
         kinds = {"averageUtilization": "Utilization", "averageValue": "AverageValue", "value": "Value"}
         values = {"type": next((kinds[name] for name in kinds if name in values), ""), **values}
-    return {"type": kind, field: {**made, part: values}}
+    return {**made, part: values}
 
 
 def _go_behavior(behavior: JsonObject) -> JsonObject:
