@@ -1,6 +1,6 @@
 import pytest
 
-from kubewright.api import PolicyRule, kind_of, lease_rules, review_rules
+from kubewright.api import DeclarationError, PolicyRule, kind_of, lease_rules, review_rules
 from kubewright.api.builtin import core_v1
 from kubewright.controller import (
     Context,
@@ -9,6 +9,7 @@ from kubewright.controller import (
     Permissions,
     UndeclaredAccess,
     needs,
+    owned,
     rules_for,
     watch,
 )
@@ -99,6 +100,26 @@ def test_a_kind_that_is_written_and_not_declared_is_owned_first_of_all() -> None
     owned, _, shared = str(refusal.value).partition("; or ")
     assert "add owns=[core_v1.ConfigMap] to its declaration" in owned
     assert shared.startswith('needs=[kw.needs(core_v1.ConfigMap, "get", "create", "patch")] if it is shared')
+
+
+def test_the_advice_for_a_read_names_owns_too() -> None:
+    with pytest.raises(UndeclaredAccess) as refusal:
+        Permissions(Controller(Shell, reconcile)).require(kind_of(core_v1.Secret), "get")
+    assert str(refusal.value).endswith(
+        'add needs=[kw.needs(core_v1.Secret, "get")] to its declaration, '
+        "or owns=[core_v1.Secret] if this controller creates it"
+    )
+
+
+def test_a_child_that_is_only_created_needs_no_patch() -> None:
+    creates = Controller(Shell, reconcile, owns=[owned(Note, verbs=["create"])])
+    assert rule("notes", "create", "get", "list", "watch") in wire(Operator(creates))
+    with pytest.raises(UndeclaredAccess, match="does not declare patch of notes"):
+        Permissions(creates).require(kind_of(Note), "get", "create", "patch")
+    with pytest.raises(DeclarationError, match=r"owned\(Note\): unknown verb 'delete'; use create, patch"):
+        owned(Note, verbs=["delete"])
+    with pytest.raises(DeclarationError, match=r"owned\(Note\): finalizer= needs the verb patch"):
+        owned(Note, verbs=["create"], finalizer="example.com/note")
 
 
 def test_a_rule_without_names_has_no_resource_names() -> None:

@@ -11,7 +11,6 @@ from kubewright.controller.operator import Operator
 from kubewright.guards import calling_line
 
 READ = frozenset({"get", "list", "watch"})
-OWN = READ | {"create", "patch"}
 
 
 class GroupResource(NamedTuple):
@@ -53,8 +52,10 @@ def _advice(kind: Kind, missing: Sequence[str], subresource: str) -> str:
     if subresource:
         arguments += f', subresource="{subresource}"'
     needed = f"needs=[kw.needs({arguments})]"
-    if "create" not in missing or subresource:
+    if subresource or not {"create", "get"} & set(missing):
         return f"add {needed} to its declaration"
+    if "create" not in missing:
+        return f"add {needed} to its declaration, or owns=[{name}] if this controller creates it"
     return (
         f"add owns=[{name}] to its declaration, so that each gets an owner reference and its changes trigger a "
         f"reconcile; or {needed} if it is shared between owners or must outlive them"
@@ -80,7 +81,7 @@ def _grants_of(controller: Controller[Any]) -> dict[GroupResource, frozenset[str
     if own.status:
         grants[_resource(own, "status")] |= {"patch"}
     for child in controller.owns:
-        grants[_resource(kind_of(child.kind))] |= OWN
+        grants[_resource(kind_of(child.kind))] |= READ | set(child.verbs)
         # OwnerReferencesPermissionEnforcement requires this of a client that sets blockOwnerDeletion.
         grants[_resource(own, "finalizers")] |= {"update"}
     for watched in controller.watches:

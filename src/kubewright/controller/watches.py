@@ -1,6 +1,6 @@
 """What triggers a reconcile, as data: watched kinds, owned children, events of external systems."""
 
-from collections.abc import AsyncIterable, Callable, Iterable
+from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Generic, Literal, TypeVar, cast, overload
 
@@ -194,6 +194,10 @@ def watch(
     )
 
 
+WRITE_VERBS = ("create", "patch")
+"""What a controller may do to its children beyond reading them."""
+
+
 class Owned(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
     """A kind of children: their changes trigger a reconcile of their owner; created by `owned`."""
 
@@ -203,6 +207,7 @@ class Owned(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
     every_owner: bool = False
     selector: Selector = EVERYWHERE
     metadata_only: bool = False
+    verbs: tuple[str, ...] = WRITE_VERBS
 
     @property
     def form(self) -> type[T] | Kind:
@@ -263,6 +268,7 @@ def owned(
     every_owner: bool = False,
     selector: Selector = EVERYWHERE,
     metadata_only: Literal[False] = False,
+    verbs: Sequence[str] = WRITE_VERBS,
 ) -> Owned[T]: ...
 @overload
 def owned(
@@ -273,6 +279,7 @@ def owned(
     every_owner: bool = False,
     selector: Selector = EVERYWHERE,
     metadata_only: Literal[True],
+    verbs: Sequence[str] = WRITE_VERBS,
 ) -> Owned[Object]: ...
 def owned(
     kind: type[Any] | Kind,
@@ -282,14 +289,20 @@ def owned(
     every_owner: bool = False,
     selector: Selector = EVERYWHERE,
     metadata_only: bool = False,
+    verbs: Sequence[str] = WRITE_VERBS,
 ) -> Owned[Any]:
     """Own children of a kind; with `finalizer=` each stays until the controller has seen its deletion.
 
     `metadata_only=True` holds the children's metadata alone: each apply then reads the child from the server.
+    `verbs=["create"]` is for children that are created once and never changed: the role does not allow to patch them.
     """
     name = kind_of(kind).kind
+    if wrong := sorted(set(verbs) - set(WRITE_VERBS)):
+        raise DeclarationError(f"owned({name}): unknown verb {wrong[0]!r}; use {', '.join(WRITE_VERBS)}")
     if finalizer:
         check_finalizer(finalizer, f"owned({name})")
+        if "patch" not in verbs:
+            raise DeclarationError(f"owned({name}): finalizer= needs the verb patch, to remove the finalizer")
     return Owned(
         kind=kind,
         finalizer=finalizer,
@@ -297,6 +310,7 @@ def owned(
         every_owner=every_owner,
         selector=selector,
         metadata_only=metadata_only,
+        verbs=tuple(verbs),
     )
 
 

@@ -99,6 +99,17 @@ def test_rights_that_are_all_used_are_proved(project: Path, capsys: pytest.Captu
     assert capsys.readouterr().out == f"crates: all {len(rights)} rights were used and none is missing\n"
 
 
+def test_a_child_that_is_only_created_is_reported_with_the_declaration_for_that(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    created = [access for access in ALL if (access.verb, access.resource) != ("patch", "configmaps")]
+    assert verify("crates.py", "--recording", recorded(project, *created)) == 1
+    assert capsys.readouterr().out == (
+        "unused  patch configmaps: no test makes controller 'crate' apply or patch a ConfigMap: add one, or declare "
+        'owns=[kw.owned(ConfigMap, verbs=["create"])] if it only creates them\n'
+    )
+
+
 def test_reports_denied_requests_unless_the_rules_allow_them(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

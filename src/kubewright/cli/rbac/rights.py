@@ -87,13 +87,28 @@ def _origin(operator: Operator, right: Right) -> str:
             verbs = {"read" if verb in READING else verb for verb in need.verbs}
             if (need.kind.group, resource) == (right.group, right.resource) and right.verb in verbs:
                 return f"remove it from needs=[...] of controller {controller.name!r}, or add a test that uses it"
-        if any(_is(kind_of(child.kind), right) for child in controller.owns):
-            return f"no test makes controller {controller.name!r} write an owned object"
+        verbs_on_children = (
+            ("read", *child.verbs) for child in controller.owns if _is(kind_of(child.kind), right)
+        )
+        if any(right.verb in verbs for verbs in verbs_on_children):
+            return _origin_of_owned(controller, right)
         if (own.group, f"{own.plural}/status") == (right.group, right.resource):
             return f"no test makes controller {controller.name!r} write a status"
         if _is(own, right) and right.verb == "patch":
             return f"no test runs the finalizer of controller {controller.name!r}"
     return "no test uses it"
+
+
+def _origin_of_owned(controller: Controller[Any], right: Right) -> str:
+    child = next(kind for kind in _children(controller) if _is(kind, right)).kind
+    if right.verb == "create":
+        return f"no test makes controller {controller.name!r} create a {child}"
+    if right.verb == "patch":
+        return (
+            f"no test makes controller {controller.name!r} apply or patch a {child}: add one, "
+            f'or declare owns=[kw.owned({child}, verbs=["create"])] if it only creates them'
+        )
+    return f"no test makes controller {controller.name!r} read or watch a {child}"
 
 
 def _is(kind: Any, right: Right) -> bool:
