@@ -53,4 +53,4 @@ def fitted(lines: list[list[str]], width: int) -> tuple[list[int], int]:
 
 
 def _cell(value: Any) -> str:
-    return "<none>" if value is None else str(value)
+    return "" if value is None else str(value)

@@ -336,3 +336,61 @@ async def test_a_rehearsal_leaves_a_definition_that_is_none_to_the_server(
     await asyncio.to_thread(path.write_text, broken)
     assert await command(cluster, "apply", "-f", str(path), "--dry-run=server") == 1
     assert capsys.readouterr().err.startswith("Error: ")
+
+
+TASKS = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: tasks.GROUP}
+spec:
+  group: GROUP
+  scope: Namespaced
+  names: {kind: Task, plural: tasks, singular: task, listKind: TaskList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    additionalPrinterColumns:
+    - {name: Size, type: integer, jsonPath: .spec.size}
+    - {name: Note, type: string, jsonPath: .spec.note}
+    - {name: Done, type: boolean, jsonPath: .spec.done}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties: {size: {type: integer}, note: {type: string}, done: {type: boolean}}
+---
+apiVersion: GROUP/v1
+kind: Task
+metadata: {name: absent}
+spec: {done: true}
+---
+apiVersion: GROUP/v1
+kind: Task
+metadata: {name: lines}
+spec: {size: 0, note: "first\\nsecond", done: false}
+---
+apiVersion: GROUP/v1
+kind: Task
+metadata: {name: red}
+spec: {note: "\\e[31mred"}
+"""
+
+
+async def test_cells_are_printed_as_kubectl_does(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A missing value is an empty cell, only the first line of a text is shown, and escapes are made visible."""
+    path, group = tmp_path / "tasks.yaml", f"{cluster.namespace}.example.com"
+    await asyncio.to_thread(path.write_text, TASKS.replace("GROUP", group))
+    assert await command(cluster, "apply", "-f", str(path)) == 0
+    capsys.readouterr()
+    assert await command(cluster, "get", f"tasks.{group}") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "NAME     SIZE   NOTE        DONE",
+        "absent                      true",
+        "lines    0      first...    false",
+        "red             ^[[31mred",
+    ]

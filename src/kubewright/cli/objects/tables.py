@@ -1,5 +1,6 @@
 """Tables of objects as the server prints them."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -10,6 +11,8 @@ from kubewright.api import JsonObject
 from kubewright.client import ApiResource, Client, requests
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+
+_LINE_END = re.compile(r"[\n\r\f]")
 
 
 async def read_objects(
@@ -76,6 +79,12 @@ class Table:
 
 
 def _cell(value: Any) -> str:
+    """Return a cell as kubectl prints it: nothing for a missing value, the first line of a text, escapes made visible."""
     if value is None:
-        return "<none>"
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = str(value)
+    # A message of several lines would break the table, and an escape sequence could change the terminal.
+    first = _LINE_END.split(text, maxsplit=1)[0]
+    return f"{first}{'...' if first != text else ''}".replace("\x1b", "^[")
