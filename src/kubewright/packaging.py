@@ -18,6 +18,9 @@ class Env(msgspec.Struct, frozen=True):
     `Env("TOKEN", secret="provider-token", required=True, description="token of the accounts service")`. `kubewright run`
     does not start while a `required` variable is unset or empty, and `kubewright doctor` reports it; both show its
     `description`. `optional` lets the Pod start without the Secret or ConfigMap.
+
+    All of it, `value` too, is set in the generated Deployment only. `kubewright run` and `kw.run` on your machine set no variable:
+    export it in your shell, or give a default where you read it, `os.environ.get("REGION", "eu")`.
     """
 
     name: str
