@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from devcluster_workloads import deployment, wait_for_events
 
+import kubewright as kw
 from kubewright.api import Meta
 from kubewright.api.builtin import apps_v1, autoscaling_v1, autoscaling_v2
 from kubewright.devcluster.autoscalers import clamp_replicas
@@ -94,3 +95,58 @@ async def test_reports_an_autoscaler_without_a_target(cluster: Cluster) -> None:
     assert found.status.conditions[0].message.startswith(
         "the HPA controller was unable to get the target's current scale: "
     )
+
+
+class FleetSpec(kw.Model):
+    size: int = 2
+
+
+class FleetStatus(kw.Model):
+    size: int = 0
+
+
+class Fleet(
+    kw.Resource[FleetSpec, FleetStatus],
+    group="autoscalers.example.com",
+    version="v1",
+    scale=kw.Scale(spec=".spec.size", status=".status.size"),
+):
+    """A kind whose scale has no selector."""
+
+
+async def test_reports_a_scale_without_a_selector(cluster: Cluster) -> None:
+    await cluster.install(Fleet)
+    fleet = await cluster.create(Fleet(kw.Meta("trucks"), spec=FleetSpec()))
+    await cluster.client.patch(fleet, {"status": {"size": 2}}, subresource="status")
+    target = autoscaling_v2.CrossVersionObjectReference(
+        api_version="autoscalers.example.com/v1", kind="Fleet", name="trucks"
+    )
+    spec = autoscaling_v2.HorizontalPodAutoscalerSpec(scale_target_ref=target, max_replicas=4)
+    await cluster.create(Scaler(kw.Meta("trucks"), spec=spec))
+    found = await cluster.eventually(
+        Scaler, "trucks", lambda item: "ScalingActive" in conditions_of(item), timeout=60
+    )
+    assert conditions_of(found) == {
+        "AbleToScale": ("True", "SucceededGetScale"),
+        "ScalingActive": ("False", "InvalidSelector"),
+    }
+    assert found.status.conditions[-1].message == "the HPA target's scale is missing a selector"
+    assert found.status.current_metrics == []
+    assert (found.status.current_replicas, found.status.desired_replicas) == (2, 0)
+    await wait_for_events(
+        cluster,
+        ("HorizontalPodAutoscaler", "SelectorRequired", "selector is required"),
+        ("HorizontalPodAutoscaler", "FailedComputeMetricsReplicas", "selector is required"),
+    )
+
+
+async def test_without_metrics_no_number_is_desired(cluster: Cluster) -> None:
+    await cluster.create(deployment("api", 2))
+    await cluster.eventually(apps_v1.Deployment, "api", lambda item: item.status.ready_replicas == 2)
+    target = autoscaling_v2.CrossVersionObjectReference(api_version="apps/v1", kind="Deployment", name="api")
+    spec = autoscaling_v2.HorizontalPodAutoscalerSpec(scale_target_ref=target, max_replicas=4)
+    await cluster.create(Scaler(kw.Meta("api"), spec=spec))
+    found = await cluster.eventually(
+        Scaler, "api", lambda item: "ScalingActive" in conditions_of(item), timeout=60
+    )
+    assert (found.status.current_replicas, found.status.desired_replicas) == (2, 0)

@@ -121,7 +121,16 @@ class Autoscalers:
         elif desired == 0:
             message = "scaling is disabled since the replica count of the target is zero"
             _set(status, "ScalingActive", "False", "ScalingDisabled", message, now)
+        elif not scale.status.selector:
+            # Without a result, the number of the last one stays.
+            status.desired_replicas = scaler.status.desired_replicas
+            status.current_metrics = []
+            message = "the HPA target's scale is missing a selector"
+            if _set(status, "ScalingActive", "False", "InvalidSelector", message, now):
+                ctx.warn("SelectorRequired", "selector is required")
+                ctx.warn("FailedComputeMetricsReplicas", "selector is required")
         else:
+            status.desired_replicas = scaler.status.desired_replicas
             reason, why, of = missing_metric(scaler)
             message = f"the HPA was unable to compute the replica count: {why}"
             total = len(scaler.spec.metrics)
