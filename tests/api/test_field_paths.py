@@ -2,7 +2,7 @@
 
 import importlib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import pytest
 
@@ -80,6 +80,20 @@ def declare(**keywords: Any) -> type[Resource[_Spec, _Status]]:
             (
                 "Thing: selectable_fields: '.spec.shape': .spec has no field 'shape': "
                 "its fields are anything, colors, replicas"
+            ),
+        ),
+        (
+            {"columns": [Column("Size", ".spec.replicas", type=cast(Any, "int"))]},
+            (
+                "Thing: columns: Column('Size', '.spec.replicas'): unknown type 'int': "
+                "use string, integer, number, boolean or date"
+            ),
+        ),
+        (
+            {"scale": Scale(spec=".spec.replicas", status="{.status.readyReplicas}")},
+            (
+                "Thing: scale: Scale(status='{.status.readyReplicas}'): a path has no braces here: "
+                'write ".status.readyReplicas"'
             ),
         ),
         (

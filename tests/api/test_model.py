@@ -30,6 +30,7 @@ from kubewright.api import (
     plural_of,
     to_wire,
 )
+from kubewright.api.builtin import core_v1
 
 
 class ShellSpec(Model):
@@ -306,3 +307,36 @@ def test_names_its_owner_only_when_it_was_read() -> None:
         "blockOwnerDeletion": True,
     }
     assert "controller" not in to_wire(owner_reference(shell, controller=False))
+
+
+class Port(Model):
+    """A port."""
+
+    target_port: int = 0
+
+
+def test_an_unknown_keyword_argument_names_the_class_and_the_field_that_was_meant() -> None:
+    make: Any = Port
+    with pytest.raises(
+        TypeError, match=r"^Port\(\) has no field 'targetPort': did you mean 'target_port'\?$"
+    ):
+        make(targetPort=80)
+    with pytest.raises(TypeError, match=r"^Port\(\) has no field 'colour': its fields are target_port$"):
+        make(colour="red")
+
+
+def test_metadata_that_is_not_meta_is_refused() -> None:
+    secret: Any = core_v1.Secret
+    message = r"^Secret\(\): metadata must be kw\.Meta\('name'\), got 'name'$"
+    for make in (lambda: secret("name", data={}), lambda: secret(metadata="name")):
+        with pytest.raises(TypeError, match=message):
+            make()
+    with pytest.raises(TypeError, match=r"metadata must be kw\.Meta\(\.\.\.\), got \{'name': 'a'\}"):
+        secret({"name": "a"})
+
+
+def test_a_resource_needs_spec_and_status() -> None:
+    generic: Any = Resource
+    message = r"^Resource\[Port\] has no status: write Resource\[Port, PortStatus\] with a Model for the status, or derive "
+    with pytest.raises(DeclarationError, match=message):
+        generic[Port]

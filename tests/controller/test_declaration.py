@@ -84,6 +84,10 @@ async def test_a_declared_controller_can_still_be_called() -> None:
         (lambda: Controller(Shell, reconcile, name="Shell!"), "Shell!"),
         (lambda: Controller(Shell, reconcile, concurrency=0), "at least 1"),
         (lambda: Controller(Shell, reconcile, resync=timedelta(0)), "must be positive"),
+        (
+            lambda: Controller(Shell, reconcile, resync=cast(Any, 300)),
+            "controller 'shell': resync=300: pass timedelta(seconds=300)",
+        ),
         (lambda: Controller(cast(Any, int), reconcile), "int is no kind"),
         (lambda: watch(Note), "give either map="),
         (lambda: watch(Note, via=Index(Shell, lambda shell: ["a"])), "via= and key= go together"),

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 import msgspec
 
 from kubewright.api.errors import DeclarationError
+from kubewright.api.fields import Column, ColumnType
 from kubewright.api.kinds import Kind
 from kubewright.api.model import field_types
 from kubewright.api.pydantic_models import is_pydantic, pydantic_schema, write_pydantic
@@ -33,7 +34,7 @@ _TYPE_META = ("apiVersion", "kind")
 def path_problems(cls: type[msgspec.Struct], kind: Kind) -> Iterator[str]:
     """Yield errors in the paths of a kind's class keywords, each with the field that was probably meant."""
     for column in kind.columns:
-        if problem := path_problem(cls, column.json_path):
+        if problem := path_problem(cls, column.json_path) or _type_problem(column):
             yield f"columns: Column({column.name!r}, {column.json_path!r}): {problem}"
     if kind.scale is not None:
         for keyword in ("spec", "status", "selector"):
@@ -45,8 +46,17 @@ def path_problems(cls: type[msgspec.Struct], kind: Kind) -> Iterator[str]:
             yield f"selectable_fields: {path!r}: {problem}"
 
 
+def _type_problem(column: Column) -> str:
+    *others, last = get_args(ColumnType)
+    if column.type in (*others, last):
+        return ""
+    return f"unknown type {column.type!r}: use {', '.join(others)} or {last}"
+
+
 def path_problem(cls: type[msgspec.Struct], path: str) -> str:
     """Return why the type has no field at a JSONPath; empty if it has one, or if that is unknown."""
+    if path.startswith("{"):
+        return f'a path has no braces here: write "{path.strip("{}")}"'
     if not path.startswith((".", "[")):
         return f'a path begins with a dot: ".{path}"'
     # The rest after the plain steps is an expression or invalid: the API server decides.

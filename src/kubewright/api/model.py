@@ -1,6 +1,7 @@
 """`Model`: a typed struct whose Python names are snake_case and whose wire names are camelCase."""
 
 import copy
+import difflib
 import inspect
 import keyword
 import re
@@ -9,7 +10,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import FrameType
-from typing import Any, ClassVar, TypeVar, cast, dataclass_transform, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, dataclass_transform, get_args, get_origin
 
 import msgspec
 
@@ -43,6 +44,9 @@ def snake(name: str) -> str:
     text = re.sub(r"([A-Z]{2,})s(?=[A-Z]|$)", lambda match: match[1].capitalize() + "s", name)
     text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", text).lower()
     return f"{text}_" if keyword.iskeyword(text) else text
+
+
+_create = msgspec.StructMeta.__call__
 
 
 class ModelType(msgspec.StructMeta):
@@ -106,6 +110,25 @@ class ModelType(msgspec.StructMeta):
             _refuse_problems(cls, annotations)
             _refuse_private(cls, renamed)
         return cls
+
+    if not TYPE_CHECKING:
+        # Type checkers read the fields; this signature would hide them.
+        def __call__(self, *args: Any, **keywords: Any) -> Any:
+            """Create an instance; raise TypeError for an unknown field with the one that was probably meant."""
+            try:
+                return _create(self, *args, **keywords)
+            except TypeError:
+                fields = self.__struct_fields__
+                unknown = next((name for name in keywords if name not in fields), None)
+                if unknown is None:
+                    raise
+                raise TypeError(_unknown_field(self.__name__, unknown, fields)) from None
+
+
+def _unknown_field(name: str, unknown: str, fields: Sequence[str]) -> str:
+    meant = difflib.get_close_matches(snake(unknown), fields, n=1)
+    advice = f"did you mean {meant[0]!r}?" if meant else f"its fields are {', '.join(fields)}"
+    return f"{name}() has no field {unknown!r}: {advice}"
 
 
 def _names_seen(namespace: Mapping[str, Any]) -> Names:

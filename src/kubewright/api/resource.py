@@ -124,6 +124,17 @@ class ObjectType(ModelType):
             _refuse_crd_metadata(name, **cls.__crd_metadata__)
         return cls
 
+    if not TYPE_CHECKING:
+        # Type checkers read the fields; this signature would hide them.
+        def __call__(self, *args: Any, **keywords: Any) -> Any:
+            """Create an object; raise TypeError if its metadata is a name or anything else but `Meta`."""
+            made = ModelType.__call__(self, *args, **keywords)
+            if not isinstance(made.metadata, Meta):
+                found = made.metadata
+                written = repr(found) if isinstance(found, str) else "..."
+                raise TypeError(f"{self.__name__}(): metadata must be kw.Meta({written}), got {found!r}")
+            return made
+
 
 def _fill_generics(name: str, namespace: dict[str, Any]) -> None:
     """Create concrete fields with defaults for the type parameters of a generic parent."""
@@ -290,6 +301,18 @@ class Resource(Object, Generic[Spec, Status]):
 
     The keywords are those of `Object`. The docstring of the class is the description of the kind in `kubectl explain`.
     """
+
+    if not TYPE_CHECKING:
+        # Type checkers report a missing parameter by themselves.
+        def __class_getitem__(cls, parameters: Any) -> Any:
+            """Return the class with its parameters; raise DeclarationError if only the spec is given."""
+            if cls is Resource and not isinstance(parameters, tuple):
+                name = getattr(parameters, "__name__", repr(parameters))
+                raise DeclarationError(
+                    f"Resource[{name}] has no status: write Resource[{name}, {name.removesuffix('Spec')}Status] with "
+                    "a Model for the status, or derive from Object with a field spec if the kind has no status"
+                )
+            return super().__class_getitem__(parameters)
 
     spec: Spec
     status: Status = msgspec.field(default_factory=_status_of_no_kind)

@@ -32,6 +32,8 @@ class Result(msgspec.Struct, frozen=True):
     priority: int | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.after, timedelta):  # pyright: ignore[reportUnnecessaryIsInstance] (not every author checks types)
+            raise TypeError(f"Result(after={self.after!r}): pass timedelta(seconds={self.after!r})")
         if self.after <= timedelta(0):
             raise ValueError(
                 f"Result(after={self.after!r}): the delay must be positive; return None when done"
@@ -133,6 +135,10 @@ class Controller(Generic[T]):
             raise DeclarationError(f"controller name {self.name!r}: {problems[0]}")
         if concurrency < 1:
             raise DeclarationError(f"controller {self.name!r}: concurrency={concurrency}: at least 1")
+        if not isinstance(resync, timedelta):  # pyright: ignore[reportUnnecessaryIsInstance] (not every author checks types)
+            raise DeclarationError(
+                f"controller {self.name!r}: resync={resync!r}: pass timedelta(seconds={resync!r})"
+            )
         if resync <= timedelta(0):
             raise DeclarationError(f"controller {self.name!r}: resync={resync!r}: must be positive")
         for keyword, given in (("owns", owns), ("watches", watches), ("needs", needs)):
