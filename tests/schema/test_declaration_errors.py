@@ -115,7 +115,7 @@ def test_rejects_constraints_that_no_value_satisfies(annotation: Any, text: str)
         (listed, "Thing: spec.more.items.items.size.default: Invalid value: 4: "),
         (endless, "Endless.ratio: default inf: not a JSON number: use a finite number"),
         (timeless, "Timeless.when: default 2024-01-01T00:00:00 has no time zone: use datetime.now(UTC)"),
-        (misruled, "Thing: spec.x-kubernetes-validations[0].rule: compilation failed: ERROR: <input>:1:5: undefined field 'nope'"),
+        (misruled, "Thing: spec: the rule 'self.nope > 1' does not compile: ERROR: <input>:1:5: undefined field 'nope'"),
         (costly, "Thing: spec.names.x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget"),
         (unapproved, "Foo: metadata.annotations[api-approved.kubernetes.io]: Required value: "),
     ],

@@ -85,6 +85,20 @@ def test_the_error_for_a_default_that_fails_a_rule_suggests_a_fix() -> None:
     )
 
 
+def test_the_error_for_a_rule_that_does_not_compile_shows_the_rule_and_not_the_default() -> None:
+    class WrongSpec(Model, rules=[Rule("self.digit >= 4", message="at least 4 digits")]):
+        digits: int = 6
+
+    class Wrong(Resource[WrongSpec, CodeStatus], group="keys.example.com", version="v1"):
+        """A code with a rule for a field that it does not have."""
+
+    with pytest.raises(DeclarationError) as refusal:
+        crd(Wrong)
+    assert str(refusal.value) == (
+        "Wrong: spec: the rule 'self.digit >= 4' does not compile: ERROR: <input>:1:5: undefined field 'digit'"
+    )
+
+
 def test_a_spec_is_required_if_its_fields_are_or_if_declared_so() -> None:
     class OpenSpec(Model):
         size: int

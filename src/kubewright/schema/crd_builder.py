@@ -9,6 +9,8 @@ from kubewright.schema.crd_validation import check_crd
 from kubewright.schema.structural import structural
 
 _VERSION = re.compile(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?")
+# CEL's error, followed by the line of the rule and a caret below the mistake.
+_COMPILE_ERROR = re.compile(r"(?<!messageExpression )compilation failed: (?P<reason>.*)\n \| (?P<rule>.*)")
 _STABILITY = {"alpha": 0, "beta": 1, None: 2}
 
 
@@ -52,6 +54,9 @@ def _in_one_line(error: FieldError) -> str:
     """Return the API server's message with the path that the author knows, such as `spec.size`."""
     location = error.field.rpartition("openAPIV3Schema.")[2]
     location = re.sub(r"properties\[([^\]]+)\]", r"\1", location)
+    if found := _COMPILE_ERROR.search(error.detail):
+        place = re.sub(r"\.(default|x-kubernetes-validations\[\d+\]\.rule)$", "", location)
+        return f"{place}: the rule {found['rule']!r} does not compile: {found['reason']}"
     is_rule = location.endswith(".rule") and error.type == "FieldValueInvalid"
     message = error.detail if is_rule else error.message
     line = f"{location}: {message.partition(chr(10))[0]}"
