@@ -21,8 +21,8 @@ ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "cachefarm"
 CLUSTER = Kind(group="cache.example.com", version="v1", kind="CacheCluster", plural="cacheclusters")
 USER = Kind(group="cache.example.com", version="v1", kind="CacheUser", plural="cacheusers")
-# A client library that is not installed here: it can be imported, and anything may be read from it.
-CLIENT = "from typing import Any\n\n\ndef __getattr__(name: str) -> Any: ...\n"
+# A library of the original that is not installed here: it can be imported, and anything may be read from it.
+LIBRARY = "from typing import Any\n\n\ndef __getattr__(name: str) -> Any: ...\n"
 
 # What a person decides: these handlers are not needed any more, since each reconcile applies the children again.
 NOT_NEEDED = {
@@ -72,12 +72,13 @@ def project(tmp_path: Path) -> Iterator[Path]:
     """A copy of the golden project, which can be imported while the test runs."""
     copied = tmp_path / "project"
     shutil.copytree(GOLDEN, copied)
+    (copied / "requests.py").write_text(LIBRARY)
     before = set(sys.modules)
     sys.path.insert(0, str(copied))
     yield copied
     sys.path.remove(str(copied))
     for name in set(sys.modules) - before:
-        if name.partition(".")[0] in ("cachefarm", "kubernetes"):
+        if name.partition(".")[0] in ("cachefarm", "kubernetes", "requests"):
             del sys.modules[name]
 
 
@@ -89,7 +90,7 @@ def run(*command: str, cwd: Path) -> None:
 
 
 def test_a_converted_project_can_be_imported_and_passes_its_own_checks(project: Path) -> None:
-    (project / "kubernetes.py").write_text(CLIENT)
+    (project / "kubernetes.py").write_text(LIBRARY)
     operator: kw.Operator = importlib.import_module("cachefarm").operator
     assert [controller.name for controller in operator.controllers][:2] == [
         "cachecluster",
