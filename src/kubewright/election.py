@@ -91,7 +91,7 @@ def default_identity() -> str:
 class LeaseTimes(msgspec.Struct, frozen=True, kw_only=True):
     """How long a lease lasts, in seconds.
 
-    After `main_loop_silence` without an answer from the main loop the lease is no longer renewed.
+    After `main_loop_silence` without a response from the main loop, the lease is no longer renewed.
     """
 
     duration: float = 15.0

@@ -204,7 +204,7 @@ class Context(Reader):
     ) -> JsonObject: ...
     @abstractmethod
     async def patch_status(self, target: Any, status: Any = None) -> Any:
-        """Apply the status, if it differs, and return the live object; an object that is gone is no error.
+        """Apply the status, if it differs, and return the live object, or the given one if it no longer exists.
 
         Without `status` that of the target is sent. A type checker accepts only the status type of the target's kind.
         Only fields of this controller are changed. A condition keeps its lastTransitionTime while its status stays

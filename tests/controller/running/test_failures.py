@@ -342,18 +342,20 @@ async def test_a_status_that_is_written_before_a_failure_does_not_cancel_the_bac
         assert runs == ["", "user"]
 
 
+@pytest.mark.parametrize("subresource", ["", "status"])
 async def test_a_change_that_comes_along_with_the_own_status_is_reconciled_after_a_failure(
-    cluster: Cluster,
+    cluster: Cluster, subresource: str
 ) -> None:
     await cluster.install(Box)
     seen: list[str] = []
 
     async def reconcile(box: Box, ctx: Context) -> None:
-        seen.append(box.metadata.labels.get("by", ""))
+        seen.append("user" if box.metadata.labels or box.status.ready else "")
         if len(seen) == 1:
-            # The answer to the write of the status is the first that this replica sees of the label.
-            await cluster.client.patch(box, {"metadata": {"labels": {"by": "user"}}})
-            await ctx.patch_status(box, BoxStatus(note="failed"))
+            # The response to the write of the status is the first that this replica sees of the change.
+            change = {"status": {"ready": 1}} if subresource else {"metadata": {"labels": {"by": "user"}}}
+            await cluster.client.patch(box, change, subresource=subresource)
+            await ctx.patch_status(box, {"note": "failed"})
             raise kw.RetryLater("away", after=3600)
 
     async with cluster.running(Controller(Box, reconcile)):

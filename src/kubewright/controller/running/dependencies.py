@@ -10,7 +10,6 @@ from kubewright.api import Kind, PartialMeta, RawObject
 from kubewright.cache import Cache, StoreChange
 from kubewright.client import Client
 from kubewright.controller.predicates import Change
-from kubewright.controller.running.own_writes import note_write
 from kubewright.controller.running.telemetry import NO_TRACES, Traces
 from kubewright.election import Leadership
 from kubewright.events import EventRecorder, EventType, Reference
@@ -75,7 +74,6 @@ class RuntimeDependencies(msgspec.Struct, frozen=True, kw_only=True):
 
     def record_write(self, kind: Kind, answer: RawObject) -> None:
         """Store the response to a write in every feed of its kind, as if the watch had sent it."""
-        note_write(answer)
         for feed in self.cache.feeds:
             if feed.selection.kind.gvk == kind.gvk:
                 feed.record_write(answer)

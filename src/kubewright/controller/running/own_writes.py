@@ -11,19 +11,19 @@ from contextvars import ContextVar
 
 import msgspec
 
-from kubewright.api import ObjectKey, RawObject
+from kubewright.api import ObjectKey
 from kubewright.cache import StoreChange
 from kubewright.controller.predicates import Cause
 
-_written: ContextVar[set[str] | None] = ContextVar("written", default=None)
-"""The resource versions that the current reconcile has written."""
+_written: ContextVar[dict[str, str] | None] = ContextVar("written", default=None)
+"""The resource versions that the current reconcile has written, each with the version that it was written to."""
 
 
-def note_write(answer: RawObject) -> None:
-    """Remember the version that a write of the current reconcile led to."""
+def note_status_write(before: str, after: str) -> None:
+    """Remember that the current reconcile's write of a status led from one version of the object to another."""
     written = _written.get()
     if written is not None:
-        written.add(answer.meta.resource_version)
+        written[after] = before
 
 
 class HeldChange(msgspec.Struct, frozen=True):
@@ -38,19 +38,17 @@ class Progress(msgspec.Struct, frozen=True):
     """What has happened to an object since its reconcile began."""
 
     held: list[HeldChange] = []
-    written: set[str] = set()
+    written: dict[str, str] = {}
 
     def unhandled(self, *, failed: bool) -> list[HeldChange]:
         """Return the changes that need another reconcile; one that failed is retried anyway."""
-        if not failed:
-            return self.held
-        return [
-            item
-            for item in self.held
-            if item.change.new is None
-            or item.change.new.meta.resource_version not in self.written
-            or not _changes_only_status(item.change)
-        ]
+        return [item for item in self.held if not (failed and self._is_own(item.change))]
+
+    def _is_own(self, change: StoreChange) -> bool:
+        """Return True if a write of the status is all that lies between the two versions: no one else's change."""
+        if change.old is None or change.new is None:
+            return False
+        return self.written.get(change.new.meta.resource_version) == change.old.meta.resource_version
 
 
 class OwnChanges:
@@ -69,7 +67,7 @@ class OwnChanges:
 
     @contextmanager
     def during(self, key: ObjectKey) -> Generator[Progress, None, None]:
-        """Hold the changes of an object and note its writes until the block ends."""
+        """Hold the changes of an object and note its status writes until the block ends."""
         progress = self._progress[key] = Progress()
         token = _written.set(progress.written)
         try:
@@ -77,16 +75,3 @@ class OwnChanges:
         finally:
             _written.reset(token)
             del self._progress[key]
-
-
-def _changes_only_status(change: StoreChange) -> bool:
-    """Return True if no one else's change came along with a write of the status."""
-    return change.old is not None and change.new is not None and _rest(change.old) == _rest(change.new)
-
-
-def _rest(obj: RawObject) -> object:
-    document = msgspec.json.decode(obj.raw)
-    document.pop("status", None)
-    for name in ("resourceVersion", "managedFields"):
-        document["metadata"].pop(name, None)
-    return document

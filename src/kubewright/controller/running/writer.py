@@ -45,6 +45,7 @@ from kubewright.controller.declaration import Controller
 from kubewright.controller.errors import ChildVanishes, ObjectTerminating, StaleObject, UndeclaredAccess
 from kubewright.controller.running.dependencies import RuntimeDependencies
 from kubewright.controller.running.drift import Creations, DriftControl
+from kubewright.controller.running.own_writes import note_status_write
 from kubewright.controller.running.reading import CacheReader
 from kubewright.controller.running.telemetry import Instruments, controller_log
 from kubewright.controller.steps import steps_field
@@ -301,7 +302,11 @@ class Writer:
         if doubt.drift is not None and report_drift:
             await self._correct_drift(reconciled.key, kind, live, doubt.drift, subresource="status")
 
+        before = ""
+
         def request(version: str) -> requests.ApiRequest:
+            nonlocal before
+            before = version
             sent = document | {"metadata": document["metadata"] | {"resourceVersion": version}}
             return requests.apply(sent, kind, field_manager=self._manager, subresource="status")
 
@@ -317,6 +322,7 @@ class Writer:
             ) from None
         altered = self._applied.learn(kind, document, answer, subresource="status", source=source)
         self._report_altered(kind, answer, altered)
+        note_status_write(before, answer.meta.resource_version)
         self._dependencies.record_write(kind, answer)
         return decode_as(target.form, answer.raw)
 
