@@ -5,6 +5,7 @@ import contextlib
 import importlib
 import json
 import os
+import signal
 import ssl
 import stat
 import sys
@@ -170,6 +171,16 @@ async def test_end_of_a_program_is_noticed(real: Path):
             await plane.wait_ended()
 
 
+@on_shared_plane
+async def test_controller_that_ends_by_itself_is_started_again(plane: ControlPlane):
+    first = plane.process_id("kube-scheduler")
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    await kubectl(plane, "run", "later", "--image=web")
+    await wait_for_json(plane, "no nodes available to schedule pods", "get", "pod", "later")
+    assert plane.process_id("kube-scheduler") not in (first, None)
+
+
 def test_binaries_come_from_the_environment_before_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
@@ -300,6 +311,15 @@ async def test_stubborn_process_is_killed_after_its_grace(tmp_path: Path):
             await asyncio.sleep(0.01)
         assert process.running
         await process.stop(grace=0.1)
+    assert process.ended
+
+
+async def test_process_is_started_again_as_often_as_asked(tmp_path: Path):
+    process = Process(["/bin/sh", "-c", "echo again; exit 3"], log=tmp_path / "log", directory=tmp_path)
+    await process.start()
+    async with asyncio.timeout(60):
+        await process.keep_running(restarts=2, delay=0.0)
+    assert (tmp_path / "log").read_text() == "again\n" * 3
     assert process.ended
 
 

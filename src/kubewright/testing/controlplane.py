@@ -31,6 +31,9 @@ CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
 _API_SERVER_GRACE = 1.0
 # Below the ephemeral ports, so that no outgoing connection takes the port while the API server is restarted.
 _PORTS = range(20000, 30000)
+# How often a controller may end by itself before it is left alone and reported, and the delay before each restart.
+_RESTARTS = 5
+_RESTART_DELAY = 0.2
 # Objects that kube-apiserver creates after it reports that it is ready: its last namespace, and its own Service.
 _BEGINNINGS = ("/api/v1/namespaces/kube-node-lease", "/api/v1/namespaces/default/services/kubernetes")
 
@@ -61,6 +64,8 @@ class ControlPlane:
 
     Each of `users` (name to groups) has a bearer token in `tokens`; `add_user` issues certificates at any time.
     Without `controllers` only the first two run: namespaces then get no ServiceAccount, and Pods are rejected.
+    A controller that ends by itself is started again, as the kubelet of a control plane node does: kube-scheduler
+    exits on purpose when a Pod was replaced by another of the same name while its watch was interrupted.
     """
 
     def __init__(
@@ -82,6 +87,7 @@ class ControlPlane:
         self._directory: Path | None = None
         self._port = 0
         self._processes: dict[str, Process] = {}
+        self._restarting: dict[str, asyncio.Task[None]] = {}
         self._tls = ssl.create_default_context(cadata=self.ca.decode())
         self._resources = contextlib.AsyncExitStack()
 
@@ -122,6 +128,12 @@ class ControlPlane:
             for name in self._names:
                 resources.push_async_callback(self._stop, name)
             await self._start()
+            group = await resources.enter_async_context(asyncio.TaskGroup())
+            for name in CONTROLLERS:
+                if name in self._processes:
+                    task = group.create_task(self._processes[name].keep_running(_RESTARTS, _RESTART_DELAY))
+                    self._restarting[name] = task
+                    resources.callback(task.cancel)
             self._resources = resources.pop_all()
         return self
 
@@ -130,6 +142,10 @@ class ControlPlane:
     ) -> None:
         """Stop in reverse, so that etcd stops after the programs that write to it, and remove the directory."""
         await self._resources.aclose()
+
+    def process_id(self, name: str) -> int | None:
+        """Return the process id of a program of the control plane, None while it does not run."""
+        return self._processes[name].pid
 
     async def stop_api_server(self, *, grace: float = _API_SERVER_GRACE) -> None:
         """Stop the API server; its port and its data are kept. A grace of 0 kills it."""
@@ -167,13 +183,23 @@ class ControlPlane:
         return await asyncio.to_thread(self._write_user, name, groups)
 
     async def wait_ended(self) -> None:
-        """Wait until one of the programs ends by itself, and raise with the end of its log."""
+        """Wait until a program ends that is not started again, and raise with the end of its log."""
         try:
             async with asyncio.TaskGroup() as group:
-                for process in self._processes.values():
-                    group.create_task(process.wait_ended())
+                for name in self._processes:
+                    group.create_task(self._wait_ended(name))
         except* ProcessError as errors:
             raise ControlPlaneError(str(errors.exceptions[0])) from None
+
+    async def _wait_ended(self, name: str) -> None:
+        if name in self._restarting:
+            await asyncio.wait([self._restarting[name]])
+        await self._processes[name].wait_ended()
+
+    def _ended(self, name: str) -> bool:
+        """Return True if the program has ended and will not be started again."""
+        restarting = name in self._restarting and not self._restarting[name].done()
+        return self._processes[name].ended and not restarting
 
     def _prepare(self) -> None:
         self._port = _free_port()
@@ -222,8 +248,8 @@ class ControlPlane:
         try:
             async with asyncio.timeout(self._timeout):
                 while await self._get(path) != 200:
-                    for process in self._processes.values():
-                        if process.ended:
+                    for name, process in self._processes.items():
+                        if self._ended(name):
                             raise ControlPlaneError(str(await process.failure()))
                     await asyncio.sleep(0.05)
         except TimeoutError:

@@ -38,6 +38,11 @@ class Process:
         return self._process is not None and self._process.returncode is None
 
     @property
+    def pid(self) -> int | None:
+        """Return the process id, None while the process does not run."""
+        return self._process.pid if self._process is not None and self.running else None
+
+    @property
     def ended(self) -> bool:
         """Return True if the process was started and has ended."""
         return self._process is not None and self._process.returncode is not None
@@ -73,6 +78,19 @@ class Process:
                 with contextlib.suppress(ProcessLookupError):
                     process.kill()
         await process.wait()
+
+    async def keep_running(self, restarts: int, delay: float) -> None:
+        """Start the process again when it ends; return when it ended once more than `restarts` times.
+
+        The delay before a restart is doubled each time. Cancel this before `stop`.
+        """
+        for attempt in range(restarts):
+            if self._process is not None:
+                await self._process.wait()
+            await asyncio.sleep(delay * 2**attempt)
+            await self.start()
+        if self._process is not None:
+            await self._process.wait()
 
     async def wait_ended(self) -> None:
         """Wait until the process ends by itself, and raise with the end of its log."""
