@@ -116,14 +116,14 @@ def doubt_after(change: Callable[[JsonObject], object]) -> str | None:
     desired = deployment()
     live = applied(desired)
     change(desired)
-    found = ApplyMemory("ours").must_send(DEPLOYMENT, desired, live)
+    found = ApplyMemory("ours").reason_to_send(DEPLOYMENT, desired, live)
     return None if found is None else found.field
 
 
 def doubt(desired: JsonObject, live: JsonObject, fields: JsonObject) -> str | None:
     """Return the field in doubt for a custom resource."""
     memory, kind = ApplyMemory("ours"), Kind(group="", version="v1", kind="Thing", plural="things")
-    found = memory.must_send(kind, desired, live_object(live, entry(fields, version="v1")))
+    found = memory.reason_to_send(kind, desired, live_object(live, entry(fields, version="v1")))
     return None if found is None else found.field
 
 
@@ -183,18 +183,18 @@ def test_sends_when_an_element_of_an_atomic_list_has_more_than_desired(field: st
 
 def test_sends_what_was_applied_in_another_version_or_twice() -> None:
     desired = deployment() | {"apiVersion": "apps/v1beta1"}
-    found = ApplyMemory("ours").must_send(BETA, desired, applied(deployment()))
+    found = ApplyMemory("ours").reason_to_send(BETA, desired, applied(deployment()))
     assert found is not None
     assert found.field == "metadata.managedFields"
     own = entry(fields_of(applied_part(deployment())))
     live = live_object(defaulted(deployment()), own, own)
-    assert ApplyMemory("ours").must_send(DEPLOYMENT, deployment(), live) is not None
+    assert ApplyMemory("ours").reason_to_send(DEPLOYMENT, deployment(), live) is not None
 
 
 def test_sends_what_our_manager_wrote_by_updates() -> None:
     own = entry(fields_of(applied_part(deployment())), operation="Update")
     live = live_object(defaulted(deployment()), own)
-    assert ApplyMemory("ours").must_send(DEPLOYMENT, deployment(), live) is not None
+    assert ApplyMemory("ours").reason_to_send(DEPLOYMENT, deployment(), live) is not None
 
 
 def test_matches_keys_that_the_server_filled_in() -> None:
@@ -238,9 +238,9 @@ def test_a_value_of_another_type_is_another_value() -> None:
 
 def test_sends_an_object_that_we_never_applied_even_if_nothing_is_desired_of_it() -> None:
     live = live_object(defaulted(deployment()), entry({"f:spec": {}}, manager="theirs"))
-    assert ApplyMemory("ours").must_send(DEPLOYMENT, deployment(), live) is not None
+    assert ApplyMemory("ours").reason_to_send(DEPLOYMENT, deployment(), live) is not None
     bare = {"metadata": {"name": "demo", "namespace": "ns"}}
-    assert ApplyMemory("ours").must_send(DEPLOYMENT, bare, live) is not None
+    assert ApplyMemory("ours").reason_to_send(DEPLOYMENT, bare, live) is not None
 
 
 def test_an_atomic_value_is_proven_once_an_answer_showed_that_it_is_one() -> None:
@@ -250,10 +250,10 @@ def test_an_atomic_value_is_proven_once_an_answer_showed_that_it_is_one() -> Non
     memory = ApplyMemory("ours")
     fields = entry({"f:spec": {"f:selector": {}, "f:command": {}}})
     first, second = (live_object(with_selector(name), fields, uid=name) for name in ("first", "second"))
-    assert memory.must_send(DEPLOYMENT, with_selector("second"), second) is not None
+    assert memory.reason_to_send(DEPLOYMENT, with_selector("second"), second) is not None
     memory.learn(DEPLOYMENT, with_selector("first"), first)
-    assert memory.must_send(DEPLOYMENT, with_selector("second"), second) is None
-    assert ApplyMemory("ours").must_send(DEPLOYMENT, with_selector("second"), second) is not None
+    assert memory.reason_to_send(DEPLOYMENT, with_selector("second"), second) is None
+    assert ApplyMemory("ours").reason_to_send(DEPLOYMENT, with_selector("second"), second) is not None
 
 
 def test_a_map_that_was_applied_empty_is_not_taken_for_an_atomic_one() -> None:
@@ -276,7 +276,7 @@ def test_what_the_server_alters_is_not_sent_again_while_the_object_is_what_the_a
 
     def must_send(change: JsonObject, *entries: JsonObject, version: str) -> bool:
         live = live_object(content | change, *(entries or (own,)), version=version)
-        return memory.must_send(DEPLOYMENT, desired, live) is not None
+        return memory.reason_to_send(DEPLOYMENT, desired, live) is not None
 
     assert not must_send({}, version="5")
     assert not must_send({"status": {"ready": 1}}, version="6")
@@ -292,7 +292,9 @@ def test_what_the_server_alters_is_sent_again_when_another_manager_becomes_a_joi
     memory = ApplyMemory("ours")
     desired, content, own = altering_server(memory)
     joint = entry({"f:spec": {"f:cpu": {}}}, manager="theirs")
-    assert memory.must_send(DEPLOYMENT, desired, live_object(content, own, joint, version="6")) is not None
+    assert (
+        memory.reason_to_send(DEPLOYMENT, desired, live_object(content, own, joint, version="6")) is not None
+    )
 
 
 def test_another_desired_object_is_sent_whatever_was_remembered() -> None:
@@ -300,7 +302,7 @@ def test_another_desired_object_is_sent_whatever_was_remembered() -> None:
     desired, content, own = altering_server(memory)
     other = copy.deepcopy(desired)
     other["spec"]["cpu"] = "1001m"
-    assert memory.must_send(DEPLOYMENT, other, live_object(content, own)) is not None
+    assert memory.reason_to_send(DEPLOYMENT, other, live_object(content, own)) is not None
 
 
 def test_the_oldest_answer_is_forgotten_first() -> None:
@@ -314,7 +316,11 @@ def test_the_oldest_answer_is_forgotten_first() -> None:
     ]
     for state in states:
         memory.learn(DEPLOYMENT, desired, state)
-    assert [memory.must_send(DEPLOYMENT, desired, state) is None for state in states] == [False, True, True]
+    assert [memory.reason_to_send(DEPLOYMENT, desired, state) is None for state in states] == [
+        False,
+        True,
+        True,
+    ]
 
 
 def drift_after(change: Callable[[JsonObject], object]) -> str | None:
@@ -324,9 +330,9 @@ def drift_after(change: Callable[[JsonObject], object]) -> str | None:
     changed = defaulted(desired)
     change(changed)
     live = live_object(changed, entry(fields_of(applied_part(desired))), version="6")
-    fresh = ApplyMemory("ours").must_send(DEPLOYMENT, desired, live)
+    fresh = ApplyMemory("ours").reason_to_send(DEPLOYMENT, desired, live)
     assert fresh is None or fresh.drift is None
-    found = memory.must_send(DEPLOYMENT, desired, live)
+    found = memory.reason_to_send(DEPLOYMENT, desired, live)
     return None if found is None or found.drift is None else found.drift.text
 
 
@@ -341,11 +347,11 @@ def test_drift_is_a_change_of_what_was_applied_before() -> None:
 def test_what_the_server_itself_alters_is_no_drift() -> None:
     memory = ApplyMemory("ours")
     desired, content, own = altering_server(memory)
-    found = memory.must_send(DEPLOYMENT, desired, live_object(content | {"other": 1}, own, version="6"))
+    found = memory.reason_to_send(DEPLOYMENT, desired, live_object(content | {"other": 1}, own, version="6"))
     assert found is not None
     assert found.drift is None
     changed = content | {"spec": {"cpu": "7", "extra": True}}
-    found = memory.must_send(DEPLOYMENT, desired, live_object(changed, own, version="7"))
+    found = memory.reason_to_send(DEPLOYMENT, desired, live_object(changed, own, version="7"))
     assert found is not None
     assert found.drift is not None
     assert (found.drift.text, found.drift.live) == ("spec.cpu", "7")
@@ -355,7 +361,7 @@ def test_a_change_of_an_object_of_which_nothing_is_desired_is_no_drift() -> None
     memory, bare = ApplyMemory("ours"), {"metadata": {"name": "demo", "namespace": "ns"}}
     theirs = entry({"f:spec": {"f:replicas": {}}}, manager="theirs")
     memory.learn(DEPLOYMENT, bare, live_object(defaulted(deployment()), theirs))
-    found = memory.must_send(DEPLOYMENT, bare, live_object(defaulted(deployment()), theirs, version="6"))
+    found = memory.reason_to_send(DEPLOYMENT, bare, live_object(defaulted(deployment()), theirs, version="6"))
     assert found is not None
     assert found.drift is None
 
@@ -366,7 +372,9 @@ def test_a_status_is_compared_by_our_entry_of_the_subresource() -> None:
 
     def must_send(status: JsonObject) -> bool:
         document = {"metadata": {"name": "a"}, "status": status}
-        return ApplyMemory("ours").must_send(DEPLOYMENT, document, live, subresource="status") is not None
+        return (
+            ApplyMemory("ours").reason_to_send(DEPLOYMENT, document, live, subresource="status") is not None
+        )
 
     assert not must_send({"ready": 1})
     assert must_send({"ready": 0})
@@ -380,11 +388,11 @@ def test_a_status_made_of_the_same_is_the_same_whatever_time_is_stamped_into_it(
     answer = live_object({"metadata": {"name": "a"}, "status": {}}, own)
     memory.learn(DEPLOYMENT, {"status": {"at": 1}}, answer, subresource="status", source="same")
     assert (
-        memory.must_send(DEPLOYMENT, {"status": {"at": 2}}, answer, subresource="status", source="same")
+        memory.reason_to_send(DEPLOYMENT, {"status": {"at": 2}}, answer, subresource="status", source="same")
         is None
     )
     assert (
-        memory.must_send(DEPLOYMENT, {"status": {"at": 2}}, answer, subresource="status", source="x")
+        memory.reason_to_send(DEPLOYMENT, {"status": {"at": 2}}, answer, subresource="status", source="x")
         is not None
     )
 
@@ -549,6 +557,6 @@ def test_a_built_in_kind_needs_no_answer_to_know_its_atomic_fields() -> None:
     fields = fields_of({"metadata": {"labels": {"app": "demo"}}, "spec": desired["spec"]})
     fields["f:spec"]["f:selector"] = {}
     live = live_object(desired, entry(fields))
-    unknown = ApplyMemory("ours").must_send(kind, desired, live)
+    unknown = ApplyMemory("ours").reason_to_send(kind, desired, live)
     assert unknown is not None
-    assert ApplyMemory("ours").must_send(kind, desired, live, form=apps_v1.Deployment) is None
+    assert ApplyMemory("ours").reason_to_send(kind, desired, live, form=apps_v1.Deployment) is None

@@ -193,7 +193,7 @@ async def test_no_write_loses_a_field_after_a_stop(
 async def test_a_temporary_cluster_logs_no_warning_about_missing_conversion(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    webhooks = WebhookOptions(bind_address="127.0.0.1:0", passing=True)
+    webhooks = WebhookOptions(bind_address="127.0.0.1:0", ephemeral_cluster=True)
     chosen = ManagerOptions(metrics_bind_address="0", health_probe_bind_address="0", webhooks=webhooks)
     async with cluster.running(operator(), options=chosen):
         assert "url" in await converted_at(cluster)

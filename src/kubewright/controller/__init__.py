@@ -23,7 +23,7 @@ from kubewright.controller.declaration import (
 )
 from kubewright.controller.errors import (
     CannotOwn,
-    ChildVanishes,
+    ChildRecreateBackoff,
     ContestedField,
     ObjectTerminating,
     OwnedByAnother,
@@ -57,7 +57,7 @@ __all__ = [
     "CannotOwn",
     "Cause",
     "Change",
-    "ChildVanishes",
+    "ChildRecreateBackoff",
     "ContestedField",
     "Context",
     "Controller",

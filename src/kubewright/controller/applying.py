@@ -1,4 +1,4 @@
-"""Must this apply be sent? The whole answer is here; `controller/running/writer.py` asks for it and sends.
+"""Decide whether an apply must be sent; `controller/running/writer.py` asks here and sends it.
 
 The invariant: an apply is skipped only if the server would change nothing, neither in the object nor in its
 managedFields, relative to the live version that was read and to unchanged admission (webhooks, policies, and the
@@ -27,7 +27,7 @@ Two kinds of nodes can be read in two ways: an empty node of a map or list that 
 that was applied as `{}` or null before and merges field by field), and a map that is listed itself beside its fields
 (an entry of a map, or a declared field after an edit of the entry). `Shapes` holds what the answers to our own applies
 showed about these places of a kind, and what Kubernetes declares for the classes of built-in kinds: until then they
-are doubt. So the first object of a custom kind may be sent once after a start, and the others of the kind are not.
+are not proven. So the first object of a custom kind may be sent once after a start, and the others of the kind are not.
 
 Everything that is not proven is sent, and the answer is remembered (`ApplyMemory`): the same desired object is not
 sent again as long as the live object is what the answer was. Compared are the content without status (which an apply
@@ -129,11 +129,11 @@ def unproven_field(part: JsonObject, live: JsonObject, owned: Fields, shape: Sha
 
     `part` is `applied_part` of what would be sent, `owned` the fields of our entry, `shape` that of the kind's root.
     """
-    return _map_doubt(part, live, owned, shape)
+    return _unproven_in_map(part, live, owned, shape)
 
 
-def _doubt(desired: Any, live: Any, owned: Fields, shape: Shape | None) -> str | None:
-    """Return where below here there is doubt, empty if it is about the value itself; None if there is none."""
+def _unproven_value(desired: Any, live: Any, owned: Fields, shape: Shape | None) -> str | None:
+    """Return the path below here that is not proven, empty if it is the value itself; None if all is proven."""
     if not owned:
         if not _equal(desired, live):
             return ""
@@ -144,20 +144,20 @@ def _doubt(desired: Any, live: Any, owned: Fields, shape: Shape | None) -> str |
     if form is dict and live.__class__ is dict:
         if SELF in owned and (shape is None or SELF not in shape):
             return ""
-        return _map_doubt(desired, live, owned, shape)
+        return _unproven_in_map(desired, live, owned, shape)
     if form is list and live.__class__ is list:
-        return _list_doubt(desired, live, owned, shape)
+        return _unproven_in_list(desired, live, owned, shape)
     return ""
 
 
-def _map_doubt(desired: JsonObject, live: JsonObject, owned: Fields, shape: Shape | None) -> str | None:
+def _unproven_in_map(desired: JsonObject, live: JsonObject, owned: Fields, shape: Shape | None) -> str | None:
     # The path is put together on the way back: most of what is compared is equal.
     for key, value in desired.items():
         step = f"f:{key}"
         below = owned.get(step)
         if below is None or key not in live:
             return key
-        found = _doubt(value, live[key], below, None if shape is None else shape.get(step))
+        found = _unproven_value(value, live[key], below, None if shape is None else shape.get(step))
         if found is not None:
             return _joined(key, found)
     if len(owned) - (SELF in owned) > len(desired):
@@ -165,12 +165,12 @@ def _map_doubt(desired: JsonObject, live: JsonObject, owned: Fields, shape: Shap
     return None
 
 
-def _list_doubt(desired: list[Any], live: list[Any], owned: Fields, shape: Shape | None) -> str | None:
+def _unproven_in_list(desired: list[Any], live: list[Any], owned: Fields, shape: Shape | None) -> str | None:
     steps = [step for step in owned if step != SELF]
     if len(steps) != len(owned) or len(steps) != len(desired):
         return ""
     if all(step.startswith("v:") for step in steps):
-        return _set_doubt(desired, live, steps)
+        return _unproven_in_set(desired, live, steps)
     elements = _Elements.of(steps)
     if elements is None:
         return ""
@@ -187,17 +187,17 @@ def _list_doubt(desired: list[Any], live: list[Any], owned: Fields, shape: Shape
         seen.add(step)
         node = owned[step]
         if not node:
-            found = _doubt(item, live[place], node, below)
+            found = _unproven_value(item, live[place], node, below)
         elif SELF not in node:
             found = ""
         else:
-            found = _map_doubt(item, live[place], node, below)
+            found = _unproven_in_map(item, live[place], node, below)
         if found is not None:
             return _joined(f"[{index}]", found)
     return None
 
 
-def _set_doubt(desired: list[Any], live: list[Any], steps: Sequence[str]) -> str | None:
+def _unproven_in_set(desired: list[Any], live: list[Any], steps: Sequence[str]) -> str | None:
     ours = [fingerprint(item) for item in desired]
     listed = {fingerprint(msgspec.json.decode(step[2:])) for step in steps}
     there = [one for one in map(fingerprint, live) if one in listed]
@@ -429,7 +429,7 @@ class _Applied(NamedTuple):
     """The mismatches that the server's answer had: they are its doing, and no other manager's."""
 
 
-class Doubt(NamedTuple):
+class SendReason(NamedTuple):
     """Why an apply must be sent."""
 
     field: str
@@ -446,7 +446,7 @@ class ApplyMemory:
         self._shapes = Shapes()
         self._applied: OrderedDict[tuple[str, str], _Applied] = OrderedDict()
 
-    def must_send(
+    def reason_to_send(
         self,
         kind: Kind,
         desired: JsonObject,
@@ -455,7 +455,7 @@ class ApplyMemory:
         subresource: str = "",
         source: Any = None,
         form: Any = None,
-    ) -> Doubt | None:
+    ) -> SendReason | None:
         """Return why the document must be sent; None if the server would change nothing.
 
         `source` is what the document was made of if that says better than the document whether it is the same
@@ -483,7 +483,9 @@ class ApplyMemory:
         ):
             self._remember(key, known._replace(version=meta.resource_version))
             return None
-        return Doubt(field, _drift(known, field, applied_part(desired, subresource), state) if same else None)
+        return SendReason(
+            field, _drift(known, field, applied_part(desired, subresource), state) if same else None
+        )
 
     def learn(
         self, kind: Kind, desired: JsonObject, answer: RawObject, *, subresource: str = "", source: Any = None

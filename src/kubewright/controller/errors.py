@@ -1,15 +1,15 @@
 """Exceptions of controllers, and exceptions that a reconciler raises to control retries.
 
 KubewrightError
-├── TerminalError       raised by an author: report the failure, do not retry it
-├── RetryLater          raised by an author: an expected failure, retried without a traceback
-├── UndeclaredAccess    a kind or verb that the controller's declaration does not name
-├── OwnedByAnother      an existing object that the reconciled object does not control, so it is not applied
-├── CannotOwn           a child that its owner may not own: another namespace, or cluster-scoped
-├── ContestedField      a field that another manager keeps changing, so an apply waits for its backoff
-├── ObjectTerminating   an object that is being deleted, so an apply of it would not last
-├── StaleObject         a reconciled object that the server no longer has, or has marked for deletion
-└── ChildVanishes       a child that was deleted each time right after it was created
+├── TerminalError           raised by an author: report the failure, do not retry it
+├── RetryLater              raised by an author: an expected failure, retried without a traceback
+├── UndeclaredAccess        a kind or verb that the controller's declaration does not name
+├── OwnedByAnother          an existing object that the reconciled object does not control, so it is not applied
+├── CannotOwn               a child that its owner may not own: another namespace, or cluster-scoped
+├── ContestedField          a field that another manager keeps changing, so an apply waits for its backoff
+├── ObjectTerminating       an object that is being deleted, so an apply of it would not last
+├── StaleObject             a reconciled object that the server no longer has, or has marked for deletion
+└── ChildRecreateBackoff    a child that was deleted each time right after it was created, so its creation waits for a backoff
 """
 
 from datetime import timedelta
@@ -70,7 +70,7 @@ class StaleObject(KubewrightError):
     """A reconciled object that the server no longer has, or has marked for deletion; retried until the cache knows."""
 
 
-class ChildVanishes(KubewrightError):
+class ChildRecreateBackoff(KubewrightError):
     """A child that was deleted each time right after it was created; retried after `after` seconds."""
 
     def __init__(self, message: str, after: float) -> None:

@@ -1,6 +1,6 @@
 """What is sent to the server, as pure functions: children, owner references, finalizers and status conditions.
 
-`Subject` is an object as the author gave it to a writing verb. `child_document` and `with_owner` make the document
+`WriteTarget` is an object as the author gave it to a writing verb. `child_document` and `with_owner` make the document
 that `ctx.apply` and `ctx.create` send for a child; `check_controlled` refuses an existing object that its
 owner does not control.
 `finalizer_added` and `finalizer_removed` are JSON patches, sent with the object's resourceVersion so that a race is
@@ -47,7 +47,7 @@ _SERVER_WRITTEN = frozenset(
 )
 
 
-class Subject:
+class WriteTarget:
     """An object given to a writing verb, and its kind; its JSON object is made when it is first needed."""
 
     __slots__ = ("_document", "form", "given", "kind")
@@ -203,7 +203,7 @@ def live_status(state: RawObject) -> JsonObject:
     return decode(_StatusOnly, state.raw).status or {}
 
 
-def desired_status(target: Subject, status: Model | JsonObject | None) -> JsonObject:
+def desired_status(target: WriteTarget, status: Model | JsonObject | None) -> JsonObject:
     """Return the given status as a JSON object, or that of the target if none is given."""
     if isinstance(status, Model):
         return to_wire(status)
@@ -212,7 +212,7 @@ def desired_status(target: Subject, status: Model | JsonObject | None) -> JsonOb
     return dict(target.document.get("status") or {} if status is None else status)
 
 
-def observes_generation(target: Subject, status: Model | JsonObject | None) -> bool:
+def observes_generation(target: WriteTarget, status: Model | JsonObject | None) -> bool:
     """Return True if the conditions of the status have a field observedGeneration."""
     meant: Any = getattr(target.given, "status", None) if status is None else status
     if isinstance(meant, Model) or is_pydantic(meant.__class__):

@@ -25,7 +25,7 @@ LIMITS = Limits(
 )
 
 
-class Front(Handler):
+class ApiServerHandler(Handler):
     """Respond to HTTP requests as kube-apiserver does; `handle` is the pipeline."""
 
     def __init__(

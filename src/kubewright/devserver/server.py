@@ -30,7 +30,7 @@ from kubewright.devserver.definitions import DefinitionController, definition_st
 from kubewright.devserver.discovery import Discovery, Documents, OpenApi
 from kubewright.devserver.faults import Faults
 from kubewright.devserver.handlers import RequestPipeline, ResourceRouter, StoreAccess
-from kubewright.devserver.listener import LIMITS, Front, server_context
+from kubewright.devserver.listener import LIMITS, ApiServerHandler, server_context
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.clock import Clock
 from kubewright.devserver.registry import Registry, Strategies, builtin_resources
@@ -179,8 +179,8 @@ class Server:
 
     async def _listening(self, authority: Authority) -> HttpServer:
         context = await asyncio.to_thread(server_context, authority, self._host)
-        front = Front(self.handle, self._core.clock.seconds)
-        return HttpServer(front, self._host, self.port, tls=context, limits=LIMITS, grace=0.0)
+        handler = ApiServerHandler(self.handle, self._core.clock.seconds)
+        return HttpServer(handler, self._host, self.port, tls=context, limits=LIMITS, grace=0.0)
 
     def _assemble(self, loop: asyncio.AbstractEventLoop, parts: _Parts) -> None:
         clock, types, registry = Clock(loop), parts.types, Registry()

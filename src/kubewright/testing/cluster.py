@@ -30,7 +30,7 @@ T = TypeVar("T", bound=Object)
 
 DEFAULT_TIMEOUT = 60.0
 """Seconds that a test waits for a condition before it fails; only failures take that long."""
-_POLL, _LONGEST_POLL, _PATIENT_SHARE = 0.02, 5.0, 0.05
+_POLL, _LONGEST_POLL, _POLL_GROWTH = 0.02, 5.0, 0.05
 _OFF = "0"
 _SUFFIXES = (".yaml", ".yml", ".json")
 _DEFINITION = CUSTOM_RESOURCE_DEFINITION.kind
@@ -287,7 +287,7 @@ class Cluster(OnOneLoop):
             async with asyncio.timeout(timeout):
                 while (found := await look()) is None:  # noqa: ASYNC110 (what is waited for lies in the cluster)
                     # The interval grows with the wait, so a jump over hours of virtual time needs few polls.
-                    await asyncio.sleep(min(max(_POLL, (clock() - began) * _PATIENT_SHARE), _LONGEST_POLL))
+                    await asyncio.sleep(min(max(_POLL, (clock() - began) * _POLL_GROWTH), _LONGEST_POLL))
                 return found
         except TimeoutError:
             known = kind_of(kind)

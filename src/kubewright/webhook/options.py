@@ -29,7 +29,7 @@ class WebhookOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     The address is `:9443`, `127.0.0.1:0` or `0` for off. `reach` is detected if it is None. `cert_dir` contains
     an existing certificate, `client_ca` the authorities of the clients that may connect. `state` is a file that keeps
-    the operator's own certificates between runs by URL; without it they last as long as the process. With `passing`
+    the operator's own certificates between runs by URL; without it they last as long as the process. With `ephemeral_cluster`
     the cluster is deleted with this run, so no warning is logged about what remains in it.
     """
 
@@ -39,4 +39,4 @@ class WebhookOptions(msgspec.Struct, frozen=True, kw_only=True):
     client_ca: Path | None = None
     lifetimes: Lifetimes = Lifetimes()
     state: Path | None = None
-    passing: bool = False
+    ephemeral_cluster: bool = False

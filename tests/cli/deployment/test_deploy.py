@@ -177,7 +177,7 @@ async def test_a_deployment_that_was_interrupted_is_completed_by_the_next(
     held = await cluster.client.create(held)
     await cluster.client.delete(core_v1.Namespace, f"{name}-system")
     assert await command(cluster, "deploy", target, *IMAGE, "--dry-run=server") == 0
-    assert "was not checked: its namespace is on its way out" in capsys.readouterr().err
+    assert "was not checked: its namespace is being terminated" in capsys.readouterr().err
     async with asyncio.TaskGroup() as group:
         deployed = group.create_task(command(cluster, "deploy", target, *IMAGE))
         await cluster.client.patch(held, {"metadata": {"finalizers": None}})

@@ -316,7 +316,7 @@ async def test_a_rehearsal_holds_an_object_against_the_definition_beside_it(
     assert await command(cluster, "apply", "-f", str(path), "--dry-run=server") == 0
     said = capsys.readouterr()
     assert "+  watts: 5" in said.out
-    assert said.err == f"note: lamp.{group}/desk was checked against the CRD beside it alone\n"
+    assert said.err == f"note: lamp.{group}/desk was validated only against its CRD in the files\n"
 
     wrong = LAMPS.replace("GROUP", group).replace("watts: 5", "watts: 0, colour: red")
     await asyncio.to_thread(path.write_text, wrong)

@@ -82,5 +82,5 @@ def test_the_arguments_of_a_bundle_are_understood(tmp_path: Path) -> None:
 
 
 def test_a_hidden_option_marks_the_cluster_of_a_child_process_as_temporary() -> None:
-    assert understood(["--install", "--passing"])["passing"]
-    assert "--passing" not in command.get_help(command.make_context("run", ["target"]))
+    assert understood(["--install", "--ephemeral-cluster"])["ephemeral_cluster"]
+    assert "--ephemeral-cluster" not in command.get_help(command.make_context("run", ["target"]))

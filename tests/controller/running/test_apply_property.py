@@ -151,14 +151,14 @@ class _Example:
             return
         kind, document, part = step.kind, self._document(step), step.subresource
         self._counts["decisions"] += 1
-        doubt = self._memory.must_send(kind, document, _cached(live), subresource=part)
+        reason = self._memory.reason_to_send(kind, document, _cached(live), subresource=part)
         rehearsed = await self._write(self._apply(step, dry_run=True))
         if rehearsed is None:
-            assert doubt is not None, f"skipped what the server refuses: {step}"
+            assert reason is not None, f"skipped what the server refuses: {step}"
             self._counts["refused"] += 1
             return
         changes = _essence(rehearsed) != _essence(live)
-        if doubt is None:
+        if reason is None:
             self._counts["skipped"] += 1
             assert not changes, _difference(step, live, rehearsed)
             answer = await self._write(self._apply(step))
@@ -179,10 +179,10 @@ class _Example:
         live = await self._read(step.kind)
         assert live is not None
         assert live.meta.resource_version == answer.meta.resource_version
-        doubt = self._memory.must_send(
+        reason = self._memory.reason_to_send(
             step.kind, self._document(step), _cached(live), subresource=step.subresource
         )
-        assert doubt is None, f"{step} would be sent again, because of {doubt}"
+        assert reason is None, f"{step} would be sent again, because of {reason}"
         again = await self._write(self._apply(step))
         assert again is not None
         assert not _has_moved(live, again), _difference(step, live, again)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from kubewright.cli.definitions.installation import FIELD_MANAGER, install, with_live_conversions
-from kubewright.cli.documents import differences, show_client_dry_run, show_comparison
+from kubewright.cli.documents import differences, show_client_dry_run, show_diff
 from kubewright.cli.loops import run_program
 from kubewright.cli.options import DryRunCommand, apply_dry_run_option, cluster_options, target_argument
 from kubewright.cli.progress import Progress
@@ -35,7 +35,7 @@ def command(target: str, force: bool, dry_run: str, kubeconfig: Path | None, con
         async with Client(config) as client:
             if dry_run == "server":
                 planned = await with_live_conversions(client, definitions)
-                return show_comparison(await differences(client, planned, FIELD_MANAGER))
+                return show_diff(await differences(client, planned, FIELD_MANAGER))
             progress = Progress()
             for note in await install(client, definitions, progress, force=force):
                 progress.note(note)

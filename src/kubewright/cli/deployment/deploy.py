@@ -15,12 +15,12 @@ from kubewright.cli.definitions import (
 from kubewright.cli.deployment.leftovers import leftovers
 from kubewright.cli.deployment.rollout import AVAILABLE_WITHIN, deploy
 from kubewright.cli.documents import (
-    Comparison,
+    ApplyDiff,
     called,
     diff,
     differences,
     show_client_dry_run,
-    show_comparison,
+    show_diff,
 )
 from kubewright.cli.loops import run_program
 from kubewright.cli.options import (
@@ -82,11 +82,11 @@ def command(
                 await clear_url_webhooks(client, operator, Progress())
                 await deploy(client, documents, labels, Progress(), force=force, timeout=timeout)
                 return 0
-            found = await _rehearsed(client, operator, documents)
+            found = await _dry_run(client, operator, documents)
             left = await leftovers(client, labels, documents)
             for _, item in left.found:
                 found.lines.extend(diff(called(item), item, None))
-            code = show_comparison(found)
+            code = show_diff(found)
             if left.note:
                 Progress().note(left.note)
             return code
@@ -94,7 +94,7 @@ def command(
     return run_program(work)
 
 
-async def _rehearsed(client: Client, operator: Operator, documents: Sequence[JsonObject]) -> Comparison:
+async def _dry_run(client: Client, operator: Operator, documents: Sequence[JsonObject]) -> ApplyDiff:
     """Compare with a dry run, in which CRDs keep conversion webhooks registered by `kubewright run`."""
     taken = await converted_by_url(client, operator)
     planned: list[JsonObject] = []
@@ -102,7 +102,7 @@ async def _rehearsed(client: Client, operator: Operator, documents: Sequence[Jso
         by_url = document["kind"] == "CustomResourceDefinition" and document["metadata"]["name"] in taken
         planned += await with_live_conversions(client, [document]) if by_url else [document]
     found = await differences(client, planned, FIELD_MANAGER)
-    found.unrehearsed.extend(
+    found.notes.extend(
         f"the conversion webhook of {name}, registered by `kubewright run`, would be replaced"
         for name in sorted(taken)
     )

@@ -1,15 +1,15 @@
 """Objects on the command line: kinds by name, documents from files, diffs of YAML."""
 
 from kubewright.cli.documents.applying import apply_document
-from kubewright.cli.documents.brought import brought_kinds
 from kubewright.cli.documents.comparison import (
-    Comparison,
+    ApplyDiff,
     diff,
     differences,
     show,
     show_client_dry_run,
-    show_comparison,
+    show_diff,
 )
+from kubewright.cli.documents.defined_kinds import defined_kinds
 from kubewright.cli.documents.resources import (
     Requested,
     called,
@@ -20,11 +20,11 @@ from kubewright.cli.documents.resources import (
 )
 
 __all__ = [
-    "Comparison",
+    "ApplyDiff",
     "Requested",
     "apply_document",
-    "brought_kinds",
     "called",
+    "defined_kinds",
     "diff",
     "differences",
     "find_resource",
@@ -33,5 +33,5 @@ __all__ = [
     "requested_objects",
     "show",
     "show_client_dry_run",
-    "show_comparison",
+    "show_diff",
 ]

@@ -20,7 +20,7 @@ from kubewright.api import (
     Unauthorized,
 )
 from kubewright.cli.colours import painted
-from kubewright.cli.documents.brought import Brought, brought_kinds
+from kubewright.cli.documents.defined_kinds import DefinedKind, defined_kinds
 from kubewright.cli.documents.resources import called
 from kubewright.client import Client
 
@@ -34,29 +34,29 @@ class InvalidDocument(KubewrightError):
     """An object is not valid according to the CRD among the documents."""
 
 
-class Comparison(NamedTuple):
-    """The changes as lines of a diff, notes on objects without a server-side dry run, and errors of rejected objects."""
+class ApplyDiff(NamedTuple):
+    """What an apply would do: a diff, notes on objects without a server-side dry run, errors of rejected objects."""
 
     lines: list[str]
-    unrehearsed: list[str]
-    refused: list[str]
+    notes: list[str]
+    errors: list[str]
 
 
-async def differences(client: Client, documents: Sequence[JsonObject], field_manager: str) -> Comparison:
+async def differences(client: Client, documents: Sequence[JsonObject], field_manager: str) -> ApplyDiff:
     """Compare the live objects with the result of a server-side dry run.
 
     The server cannot dry-run an object whose kind or namespace does not exist yet. An object of such a kind is
     validated against the CRD among the documents; both cases are noted.
     """
-    brought, found = brought_kinds(documents), Comparison([], [], [])
+    defined, found = defined_kinds(documents), ApplyDiff([], [], [])
     for document in documents:
         try:
-            await _compare(client, document, field_manager, brought, found)
+            await _compare(client, document, field_manager, defined, found)
         except Unauthorized:
             # The same error would repeat for every object.
             raise
         except (ApiError, InvalidDocument) as error:
-            found.refused.append(str(error))
+            found.errors.append(str(error))
     return found
 
 
@@ -64,30 +64,30 @@ async def _compare(
     client: Client,
     document: JsonObject,
     field_manager: str,
-    brought: Mapping[GroupVersionKind, Brought],
-    found: Comparison,
+    defined: Mapping[GroupVersionKind, DefinedKind],
+    found: ApplyDiff,
 ) -> None:
     gvk = GroupVersionKind.parse(document["apiVersion"], document["kind"])
     try:
         kind = await client.resolve(gvk)
     except NotFound:
-        if gvk not in brought:
+        if gvk not in defined:
             raise
-        _check(document, brought[gvk])
+        _validate(document, defined[gvk])
         found.lines.extend(diff(called(document), None, document))
-        found.unrehearsed.append(f"{called(document)} was checked against the CRD beside it alone")
+        found.notes.append(f"{called(document)} was validated only against its CRD in the files")
         return
     live = await _live(client, kind, document)
     try:
         planned = await client.apply(document, field_manager=field_manager, kind=kind, dry_run=True)
     except NotFound:
         planned = document
-        found.unrehearsed.append(f"{called(document)} was not checked: its namespace is not there yet")
+        found.notes.append(f"{called(document)} was not checked: its namespace does not exist yet")
     except Forbidden as error:
         if not error.namespace_terminating:
             raise
         planned = document
-        found.unrehearsed.append(f"{called(document)} was not checked: its namespace is on its way out")
+        found.notes.append(f"{called(document)} was not checked: its namespace is being terminated")
     # Without a status subresource, an apply sets the status like any other field.
     found.lines.extend(diff(called(document), live, planned, status="status" in document))
 
@@ -99,9 +99,9 @@ async def _live(client: Client, kind: Kind, document: JsonObject) -> JsonObject 
         return None
 
 
-def _check(document: JsonObject, brought: Brought) -> None:
-    if troubles := brought.troubles(document):
-        raise InvalidDocument(f"{called(document)} is invalid: {'; '.join(troubles)}")
+def _validate(document: JsonObject, defined: DefinedKind) -> None:
+    if errors := defined.validation_errors(document):
+        raise InvalidDocument(f"{called(document)} is invalid: {'; '.join(errors)}")
 
 
 def diff(
@@ -117,14 +117,14 @@ def diff(
     return difflib.unified_diff(_lines(before), _lines(after), f"live/{name}", f"planned/{name}", lineterm="")
 
 
-def show_comparison(found: Comparison) -> int:
+def show_diff(found: ApplyDiff) -> int:
     """Print the differences, and on standard error notes and rejected objects; return the exit code."""
-    show(found.lines or ([] if found.refused else ["nothing would change"]))
-    for note in found.unrehearsed:
+    show(found.lines or ([] if found.errors else ["nothing would change"]))
+    for note in found.notes:
         click.echo(f"note: {note}", err=True)
-    for refusal in found.refused:
-        click.echo(f"Error: {refusal}", err=True)
-    return int(bool(found.refused))
+    for error in found.errors:
+        click.echo(f"Error: {error}", err=True)
+    return int(bool(found.errors))
 
 
 def show_client_dry_run(documents: Iterable[JsonObject]) -> int:

@@ -8,12 +8,12 @@ import click
 from kubewright.api import GroupVersionKind, JsonObject, Kind, NotFound
 from kubewright.cli.definitions import InstallError, wait_established
 from kubewright.cli.documents import (
-    brought_kinds,
     called,
+    defined_kinds,
     differences,
     read_documents,
     show_client_dry_run,
-    show_comparison,
+    show_diff,
 )
 from kubewright.cli.loops import run_program
 from kubewright.cli.objects.refusals import Refusals
@@ -64,7 +64,7 @@ def command(
     async def work() -> int:
         async with Client(config) as client:
             if dry_run == "server":
-                return await _rehearse(client, documents, place)
+                return await _dry_run(client, documents, place)
             return await _apply(client, documents, place, force=force_conflicts)
 
     return run_program(work)
@@ -83,18 +83,18 @@ async def _apply(client: Client, documents: Sequence[JsonObject], namespace: str
     return refusals.exit_code
 
 
-async def _rehearse(client: Client, documents: Sequence[JsonObject], namespace: str) -> int:
-    brought = brought_kinds(documents)
+async def _dry_run(client: Client, documents: Sequence[JsonObject], namespace: str) -> int:
+    defined = defined_kinds(documents)
     for document in documents:
         try:
             kind = await client.resolve(_gvk(document))
         except NotFound:
-            if _gvk(document) not in brought:
+            if _gvk(document) not in defined:
                 # The comparison reports it.
                 continue
-            kind = brought[_gvk(document)].kind
+            kind = defined[_gvk(document)].kind
         _place(document, kind, namespace)
-    return show_comparison(await differences(client, documents, FIELD_MANAGER))
+    return show_diff(await differences(client, documents, FIELD_MANAGER))
 
 
 def _place(document: JsonObject, kind: Kind, namespace: str) -> None:

@@ -182,7 +182,7 @@ async def rehearsing(
         namespaces=namespaces,
         metrics_bind_address=_OFF,
         health_probe_bind_address=_OFF,
-        webhooks=WebhookOptions(bind_address=_ANY_PORT, passing=True),
+        webhooks=WebhookOptions(bind_address=_ANY_PORT, ephemeral_cluster=True),
         graceful_timeout=1.0,
         watchdog=False,
         run_sync_observer=_ThreadWarnings() if operator.planning is None else None,

@@ -118,7 +118,9 @@ _log = logging.getLogger("kubewright.run")
     default=None,
     help="CA bundle to verify webhook clients with; default: client certificates are not required.",
 )
-@click.option("--passing", is_flag=True, hidden=True, help="The cluster stops with the parent process.")
+@click.option(
+    "--ephemeral-cluster", is_flag=True, hidden=True, help="The cluster stops with the parent process."
+)
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("-v", "--verbose", is_flag=True, help="Enable debug logging.")
 @click.pass_context
@@ -157,7 +159,7 @@ def command(
     check_env(operator.env, os.environ)
     log.addFilter(OnlyControllers([controller.name for controller in operator.controllers]))
     if dev:
-        options |= {"webhook_reach": "url", "passing": True, **_free_ports(ctx)}
+        options |= {"webhook_reach": "url", "ephemeral_cluster": True, **_free_ports(ctx)}
     state = None if dev else _webhook_state(operator.name)
     manager_options, shutdown = _manager_options(options, state), _Shutdown()
     if dev:
@@ -205,7 +207,7 @@ def _manager_options(given: Mapping[str, Any], state: Path | None) -> ManagerOpt
         cert_dir=given["webhook_cert_dir"],
         client_ca=given["webhook_client_ca"],
         state=state,
-        passing=given["passing"],
+        ephemeral_cluster=given["ephemeral_cluster"],
     )
     election = ElectionOptions(name=given["leader_election_id"], namespace=given["leader_election_namespace"])
     return ManagerOptions(
@@ -237,7 +239,7 @@ async def _reload(ctx: click.Context, target: str, *, dev: bool) -> None:
         async with import_module(DEVCLUSTER).DevCluster() as cluster:
             await asyncio.to_thread(write_kubeconfig, path, cluster.kubeconfig())
             click.echo(f"dev cluster at {cluster.url}: export KUBECONFIG={path}", err=True)
-            arguments += ["--install", "--passing", "--kubeconfig", str(path)]
+            arguments += ["--install", "--ephemeral-cluster", "--kubeconfig", str(path)]
             for name, address in _free_ports(ctx).items():
                 arguments += [f"--{name.replace('_', '-')}", address]
             await reload.run_reloading(arguments, reload.folder_of(target))

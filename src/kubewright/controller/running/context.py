@@ -145,17 +145,17 @@ class RunningContext(Context):
     ) -> W:
         """Apply the child with server-side apply and return the live object."""
         writer = self._services.writer
-        return await writer.apply(self._meta, writer.subject(child), owned=owned, adopt=adopt, force=force)
+        return await writer.apply(self._meta, writer.resolve(child), owned=owned, adopt=adopt, force=force)
 
     async def create(self, child: W, *, owned: bool | None = None) -> W:
         """Create the child; raise AlreadyExists if it exists."""
         writer = self._services.writer
-        return await writer.create(self._meta, writer.subject(child), owned=owned)
+        return await writer.create(self._meta, writer.resolve(child), owned=owned)
 
     async def update(self, target: W, change: Callable[[W], None]) -> W:
         """Change an object and send the difference as a JSON patch."""
         writer = self._services.writer
-        return await writer.update(writer.subject(target), change)
+        return await writer.update(writer.resolve(target), change)
 
     async def patch(
         self,
@@ -167,12 +167,12 @@ class RunningContext(Context):
     ) -> W:
         """Send a patch as it is."""
         writer = self._services.writer
-        return await writer.patch(writer.subject(target), patch, type=type, subresource=subresource)
+        return await writer.patch(writer.resolve(target), patch, type=type, subresource=subresource)
 
     async def patch_status(self, target: Any, status: Any = None) -> Any:
         """Apply the status fields of this controller where they differ."""
         writer = self._services.writer
-        return await writer.patch_status(self._meta, writer.subject(target), status)
+        return await writer.patch_status(self._meta, writer.resolve(target), status)
 
     async def delete(
         self,
@@ -184,7 +184,7 @@ class RunningContext(Context):
         """Delete the object with this uid."""
         writer = self._services.writer
         await writer.delete(
-            writer.subject(target),
+            writer.resolve(target),
             propagation=propagation,
             grace_period_seconds=grace_period_seconds,
         )
@@ -250,7 +250,7 @@ class RunningContext(Context):
 
     def _reference(self, related: Object) -> Reference:
         meta = related.metadata
-        kind = self._services.writer.subject(related).kind
+        kind = self._services.writer.resolve(related).kind
         return reference_to(kind, PartialMeta(name=meta.name, namespace=meta.namespace, uid=meta.uid))
 
 

@@ -9,10 +9,11 @@ sending. The conflict is reported once, in an Event, a log line and a metric. Th
 the error is raised, the key is added to the work queue for the end of the backoff, so it does not matter how the
 reconciler handles the error. A field that needed no correction for `QUIET_SECONDS` is no longer contested.
 
-Children vanish because a cached owner may be out of date: its watch is cut while that of its children is not. If the
-owner was deleted, the garbage collector deletes each child that is created for it, the deletion enqueues the owner, and
-the reconcile of the stale owner would create the child again, without end. So an owner is read from the server before a
-child is created a second time, and children that vanish quickly again and again are created with backoff (`Creations`).
+A child may be deleted again and again because its cached owner is out of date: the watch of the owner is cut while that
+of the child is not. If the owner was deleted, the garbage collector deletes each child that is created for it, the
+deletion enqueues the owner, and the reconcile of the stale owner would create the child again, without end. So an owner
+is read from the server before a child is created a second time, and a child that is deleted soon after each creation is
+created with backoff (`Creations`).
 """
 
 import asyncio
@@ -30,11 +31,11 @@ from kubewright.controller.running.dependencies import RuntimeDependencies
 from kubewright.controller.running.telemetry import FieldLog, Instruments
 
 FREE_CORRECTIONS = 3
-BRAKE = Backoff(base=1.0, maximum=300.0, jitter=0.1)
+CORRECTION_BACKOFF = Backoff(base=1.0, maximum=300.0, jitter=0.1)
 QUIET_SECONDS = 900.0
 QUICK_SECONDS = 60.0
-"""A child that lived longer did not vanish because it was created."""
-RECREATION = Backoff(base=1.0, maximum=60.0, jitter=0.1)
+"""A child that existed longer was not deleted because of its creation: its next creation is not delayed."""
+RECREATION_BACKOFF = Backoff(base=1.0, maximum=60.0, jitter=0.1)
 CAPACITY = 10_000
 UNKNOWN = "an unknown manager"
 
@@ -107,7 +108,7 @@ class DriftControl:
         known.count += 1
         known.last = now
         if known.count >= FREE_CORRECTIONS:
-            known.not_before = now + BRAKE.delay(known.count - FREE_CORRECTIONS)
+            known.not_before = now + CORRECTION_BACKOFF.delay(known.count - FREE_CORRECTIONS)
         return known
 
     def _report_conflict(
@@ -127,14 +128,14 @@ class DriftControl:
 class _Created(msgspec.Struct):
     owner_uid: str
     at: float
-    vanished: int
-    """How often in a row it vanished quickly."""
+    quick_deletions: int
+    """How often in a row it was deleted within `QUICK_SECONDS`."""
     not_before: float | None = None
-    """When it may be created again, once it is known to have vanished."""
+    """When it may be created again; None until its deletion is seen."""
 
 
 class Creations:
-    """Remember which children one controller created, for which owner, and how often they vanished quickly."""
+    """Remember which children one controller created, for which owner, and how often they were deleted soon after."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
@@ -147,23 +148,27 @@ class Creations:
         return known is not None and known.owner_uid == owner_uid
 
     def delay(self, kind: Kind, key: ObjectKey) -> float:
-        """Return the seconds to wait before the child, which has vanished, may be created again."""
+        """Return the seconds to wait before the deleted child may be created again."""
         known = self._created.get((kind.group, kind.kind, key))
         if known is None:
             return 0.0
         now = _now()
         if known.not_before is None:
-            known.vanished = known.vanished + 1 if now - known.at < QUICK_SECONDS else 0
+            known.quick_deletions = known.quick_deletions + 1 if now - known.at < QUICK_SECONDS else 0
             # No delay the first time: children are also deleted manually.
-            known.not_before = known.at + RECREATION.delay(known.vanished - 2) if known.vanished > 1 else now
+            known.not_before = (
+                known.at + RECREATION_BACKOFF.delay(known.quick_deletions - 2)
+                if known.quick_deletions > 1
+                else now
+            )
         return max(0.0, known.not_before - now)
 
     def note(self, kind: Kind, key: ObjectKey, owner_uid: str) -> None:
         """Note that the child was created now."""
         place = (kind.group, kind.kind, key)
         known = self._created.pop(place, None)
-        vanished = known.vanished if known is not None and known.owner_uid == owner_uid else 0
-        self._created[place] = _Created(owner_uid, _now(), vanished)
+        quick = known.quick_deletions if known is not None and known.owner_uid == owner_uid else 0
+        self._created[place] = _Created(owner_uid, _now(), quick)
         if len(self._created) > self._capacity:
             self._created.popitem(last=False)
 

@@ -31,7 +31,7 @@ from kubewright.api import (
 from kubewright.backoff import Backoff
 from kubewright.cache import Index, StoreChange
 from kubewright.controller.declaration import Controller, Result
-from kubewright.controller.errors import ChildVanishes, ContestedField
+from kubewright.controller.errors import ChildRecreateBackoff, ContestedField
 from kubewright.controller.permissions import Permissions
 from kubewright.controller.predicates import Cause
 from kubewright.controller.running.context import Services, WorkerThreads
@@ -376,7 +376,7 @@ class Runner(Generic[T]):
         if is_terminal(error):
             self._instruments.terminal_errors.inc()
             self.queue.forget(item.key)
-        elif isinstance(error, ChildVanishes):
+        elif isinstance(error, ChildRecreateBackoff):
             delay = error.after  # the writer has enqueued the key
         else:
             delay = self._retry(item, None)

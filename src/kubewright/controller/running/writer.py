@@ -9,7 +9,7 @@ Invariants:
 - A write never changes another object of the same name: deletes contain the uid; updates, finalizers and status contain
   the resourceVersion that was read and are retried with a newer one (`RACES`).
 - An existing object that the reconciled object does not control is not applied, unless it is adopted.
-- Before an error that only delays a write (`ContestedField`, `ChildVanishes`) is raised, the key is queued for the end of
+- Before an error that only delays a write (`ContestedField`, `ChildRecreateBackoff`) is raised, the key is queued for the end of
   the delay: a reconciler may catch the error, and the desired state must still be applied.
 """
 
@@ -42,7 +42,12 @@ from kubewright.client import requests
 from kubewright.controller import managed_fields
 from kubewright.controller.applying import ApplyMemory, Mismatch, applied_part, may_change_again
 from kubewright.controller.declaration import Controller
-from kubewright.controller.errors import ChildVanishes, ObjectTerminating, StaleObject, UndeclaredAccess
+from kubewright.controller.errors import (
+    ChildRecreateBackoff,
+    ObjectTerminating,
+    StaleObject,
+    UndeclaredAccess,
+)
 from kubewright.controller.running.dependencies import RuntimeDependencies
 from kubewright.controller.running.drift import Creations, DriftControl
 from kubewright.controller.running.own_writes import note_status_write
@@ -50,7 +55,7 @@ from kubewright.controller.running.reading import CacheReader
 from kubewright.controller.running.telemetry import Instruments, controller_log
 from kubewright.controller.steps import steps_field
 from kubewright.controller.writes import (
-    Subject,
+    WriteTarget,
     check_controlled,
     child_document,
     desired_status,
@@ -124,10 +129,10 @@ class Writer:
         ):
             self._kinds.setdefault(_group_kind(kind), []).append(kind)
 
-    def subject(self, given: Object | JsonObject) -> Subject:
+    def resolve(self, given: Object | JsonObject) -> WriteTarget:
         """Return an object given to a verb with its kind; JSON objects must be of a declared group and kind."""
         if isinstance(given, Object):
-            return Subject(kind_of(given), given)
+            return WriteTarget(kind_of(given), given)
         api_version, name = given.get("apiVersion", ""), given.get("kind", "")
         group, _, version = api_version.rpartition("/")
         declared = self._kinds.get((group, name))
@@ -140,10 +145,10 @@ class Writer:
             )
         same = next((kind for kind in declared if kind.version == version), None)
         # The version selects the representation; it does not make another kind.
-        return Subject(same or msgspec.structs.replace(declared[0], version=version), given)
+        return WriteTarget(same or msgspec.structs.replace(declared[0], version=version), given)
 
     async def apply(
-        self, owner: PartialMeta, child: Subject, *, owned: bool | None, adopt: bool, force: bool
+        self, owner: PartialMeta, child: WriteTarget, *, owned: bool | None, adopt: bool, force: bool
     ) -> Any:
         """Apply the child if that may change anything; return the live object in the form that the child was given in."""
         kind = child.kind
@@ -158,12 +163,12 @@ class Writer:
                 check_controlled(live.meta, kind, owner, self._kind, adopt=adopt)
             live = await self._remove_earlier_owner(kind, live, owner)
             live = await self._take_over(kind, live)
-            doubt = self._applied.must_send(kind, desired, live, form=child.form)
-            if doubt is None:
+            reason = self._applied.reason_to_send(kind, desired, live, form=child.form)
+            if reason is None:
                 self._instruments.applies_skipped.inc()
                 return decode_as(child.form, live.raw)
-            if doubt.drift is not None:
-                await self._correct_drift(owner.key, kind, live, doubt.drift)
+            if reason.drift is not None:
+                await self._correct_drift(owner.key, kind, live, reason.drift)
         else:
             await self._check_recreation(owner, kind, key)
         request = requests.apply(desired, kind, field_manager=self._manager, force=force)
@@ -178,7 +183,7 @@ class Writer:
             self._expect_deletion(owner, kind, answer.meta)
         return decode_as(child.form, answer.raw)
 
-    async def create(self, owner: PartialMeta, child: Subject, *, owned: bool | None) -> Any:
+    async def create(self, owner: PartialMeta, child: WriteTarget, *, owned: bool | None) -> Any:
         """Create the child."""
         kind = child.kind
         self._permissions.require(kind, "create")
@@ -192,7 +197,7 @@ class Writer:
         self._dependencies.record_write(kind, answer)
         return decode_as(child.form, answer.raw)
 
-    async def update(self, target: Subject, change: Callable[[Any], None]) -> Any:
+    async def update(self, target: WriteTarget, change: Callable[[Any], None]) -> Any:
         """Call the function with the object and send the difference; unknown fields are kept."""
         self._permissions.require(target.kind, "get", "patch")
         raw = await self._reader.get_raw(target.kind, target.key)
@@ -222,7 +227,7 @@ class Writer:
 
     async def patch(
         self,
-        target: Subject,
+        target: WriteTarget,
         patch: Any,
         *,
         type: Literal["json", "merge", "strategic"],  # noqa: A002 (the word of the whole API)
@@ -247,7 +252,7 @@ class Writer:
         return decode_as(target.form, answer.raw)
 
     async def patch_status(
-        self, reconciled: PartialMeta, target: Subject, status: Model | JsonObject | None
+        self, reconciled: PartialMeta, target: WriteTarget, status: Model | JsonObject | None
     ) -> Any:
         """Apply the status where it differs from the live one; return the target if it is gone."""
         kind, key = target.kind, target.key
@@ -272,7 +277,7 @@ class Writer:
     async def _apply_status(
         self,
         reconciled: PartialMeta,
-        target: Subject,
+        target: WriteTarget,
         status: Model | JsonObject | None,
         live: RawObject,
         *,
@@ -294,13 +299,13 @@ class Writer:
         source: JsonObject = {"status": given, "generation": generation}
         desired = stamp_conditions(given, live_status(live), generation, utc_now())
         document: JsonObject = {"metadata": _name(kind, key), "status": desired}
-        doubt = self._applied.must_send(
+        reason = self._applied.reason_to_send(
             kind, document, live, subresource="status", source=source, form=target.form
         )
-        if doubt is None:
+        if reason is None:
             return decode_as(target.form, live.raw)
-        if doubt.drift is not None and report_drift:
-            await self._correct_drift(reconciled.key, kind, live, doubt.drift, subresource="status")
+        if reason.drift is not None and report_drift:
+            await self._correct_drift(reconciled.key, kind, live, reason.drift, subresource="status")
 
         before = ""
 
@@ -326,7 +331,9 @@ class Writer:
         self._dependencies.record_write(kind, answer)
         return decode_as(target.form, answer.raw)
 
-    async def delete(self, target: Subject, *, propagation: Any, grace_period_seconds: int | None) -> None:
+    async def delete(
+        self, target: WriteTarget, *, propagation: Any, grace_period_seconds: int | None
+    ) -> None:
         """Delete exactly this object; it is not an error if it is gone or was replaced."""
         kind, key, uid = target.kind, target.key, target.uid
         self._permissions.require(kind, "delete")
@@ -466,7 +473,7 @@ class Writer:
         self._log.warning("Adopted an existing object: %s", note)
 
     def _desired(
-        self, owner: PartialMeta, child: Subject, owned: bool | None
+        self, owner: PartialMeta, child: WriteTarget, owned: bool | None
     ) -> tuple[JsonObject, ObjectKey]:
         kind = child.kind
         desired = child_document(child.document, kind, owner.namespace)
@@ -480,7 +487,7 @@ class Writer:
         return desired, ObjectKey(meta.get("namespace", ""), meta.get("name", ""))
 
     async def _check_recreation(self, owner: PartialMeta, kind: Kind, key: ObjectKey) -> None:
-        """Before a child is created again: raise if its owner is gone, or it vanishes too often."""
+        """Raise if a child must not be created again: its owner is gone, or it was deleted soon after each creation."""
         if not self._creations.is_repeated(kind, key, owner.uid):
             return
         await self._check_owner(owner)
@@ -488,7 +495,7 @@ class Writer:
         if delay > 0:
             # Before the error: a reconciler may catch it, and the child must still be created.
             self._requeue(owner.key, delay)
-            raise ChildVanishes(
+            raise ChildRecreateBackoff(
                 f"{kind.kind} {key} was deleted each time right after it was created, though "
                 f"{self._kind.kind} {owner.key} is there: find out what deletes it; it is created again in {delay:.1f} s",
                 delay,
@@ -516,7 +523,7 @@ class Writer:
                 raise  # the server does not serve the kind now, which says nothing about the object
             return None
 
-    def _reconciled_generation(self, reconciled: PartialMeta, target: Subject) -> int | None:
+    def _reconciled_generation(self, reconciled: PartialMeta, target: WriteTarget) -> int | None:
         """Return the generation that conditions of the target are a statement about, or None if unknown.
 
         For the reconciled object it is never newer than the one given to the reconciler: the cache, or a
@@ -540,7 +547,7 @@ class Writer:
                 "applied until it is gone; declare its kind in owns= or watches= to have that noticed at once"
             )
 
-    def _class_of(self, target: Subject) -> Any:
+    def _class_of(self, target: WriteTarget) -> Any:
         """Return the class of the target's kind; of a JSON object it is known only for the controller's own kind."""
         if isinstance(target.form, Kind) and _group_kind(target.kind) == _group_kind(self._kind):
             return self._controller.kind

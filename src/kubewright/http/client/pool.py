@@ -106,7 +106,7 @@ class Pool:
         finally:
             self._started -= 1
             if connection is not None:
-                self._give_back(connection)
+                self._release(connection)
             self._free_slot()
 
     async def stream(self, head: bytes, body: bytes, timeout: float) -> tuple[ClientResponse, _PooledBody]:
@@ -127,7 +127,7 @@ class Pool:
     def end_stream(self, connection: ClientConnection) -> None:
         """Take back the connection of a stream."""
         self._streaming -= 1
-        self._give_back(connection)
+        self._release(connection)
 
     def reroute(self, route: Route) -> None:
         """Use another route, or the same one with other credentials, for new requests."""
@@ -180,7 +180,7 @@ class Pool:
                 return
         self._active -= 1
 
-    def _give_back(self, connection: ClientConnection) -> None:
+    def _release(self, connection: ClientConnection) -> None:
         """Keep a connection whose response was read to its end, unless there are enough; close any other."""
         enough = len(self._idle) + self._started >= self._max
         if self._busy.pop(connection, None) is not self.route or enough:

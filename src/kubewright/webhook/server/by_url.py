@@ -52,13 +52,13 @@ class UrlRegistration(Registration):
         base: str,
         *,
         leading: bool = True,
-        passing: bool = False,
+        ephemeral_cluster: bool = False,
     ) -> None:
         super().__init__(client, endpoints, names)
         self._base = base
         self.leading: bool = leading
         """Whether to take over from another process that serves the same webhooks."""
-        self._passing = passing
+        self._ephemeral_cluster = ephemeral_cluster
         self._registered = False
         self._yielded = False
 
@@ -72,16 +72,16 @@ class UrlRegistration(Registration):
         The run that started last is called. Otherwise two runs would replace each other's registration forever.
         """
         try:
-            await self._put_right(ca_bundle)
+            await self._register_unless_served(ca_bundle)
         except Forbidden as error:
             raise NotRegistered(
                 f"{error}. A run outside the cluster registers its webhooks itself: apply what `kubewright manifests "
                 "TARGET --only rbac --webhook-reach url` prints, or run without webhooks (--webhook-bind-address 0)"
             ) from error
 
-    async def _put_right(self, ca_bundle: bytes) -> None:
+    async def _register_unless_served(self, ca_bundle: bytes) -> None:
         if self._registered or not self.leading:
-            other = await self._asked_elsewhere()
+            other = await self._other_registration()
             if other and self._registered and not self._yielded:
                 self._yielded = True
                 _log.warning(
@@ -145,11 +145,11 @@ class UrlRegistration(Registration):
             if live is None or not self._ours(live):
                 return
             try:
-                left = await give_back(self.client, kind, live, self.names)
+                left = await restore_deployed(self.client, kind, live, self.names)
             except Conflict:
                 # Another run may be taking over right now: do not remove what it writes.
                 continue
-            if left is not None and kind == CUSTOM_RESOURCE_DEFINITION and not self._passing:
+            if left is not None and kind == CUSTOM_RESOURCE_DEFINITION and not self._ephemeral_cluster:
                 _warn_of(left)
             return
 
@@ -159,7 +159,7 @@ class UrlRegistration(Registration):
     def _is_here(self, address: JsonObject) -> bool:
         return str(address.get("url", "")).startswith(f"{self._base}/")
 
-    async def _asked_elsewhere(self) -> str:
+    async def _other_registration(self) -> str:
         """Return the URL or Service that is registered instead of this process; empty if there is none that answers."""
         found: list[JsonObject] = []
         for document in configurations(self.endpoints, self.names, self.address(b"")):
@@ -174,7 +174,9 @@ class UrlRegistration(Registration):
         return urls[0] if urls and all([await listens(url) for url in urls]) else ""
 
 
-async def give_back(client: Client, kind: Kind, live: JsonObject, names: WebhookNames) -> JsonObject | None:
+async def restore_deployed(
+    client: Client, kind: Kind, live: JsonObject, names: WebhookNames
+) -> JsonObject | None:
     """Restore what a run by URL replaced; without that, remove its configuration.
 
     A conversion is pointed to the Service of an operator that may be deployed later. Return what was written.

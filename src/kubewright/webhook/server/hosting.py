@@ -204,7 +204,7 @@ class WebhookHost:
             self._names,
             base,
             leading=not options.standby,
-            passing=options.webhooks.passing,
+            ephemeral_cluster=options.webhooks.ephemeral_cluster,
         )
 
     @property

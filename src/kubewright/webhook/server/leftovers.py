@@ -3,7 +3,7 @@
 from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Conflict, JsonObject, Kind, NotFound
 from kubewright.client import Client
 from kubewright.webhook import Endpoints, WebhookNames
-from kubewright.webhook.server.by_url import addresses_of, give_back
+from kubewright.webhook.server.by_url import addresses_of, restore_deployed
 from kubewright.webhook.server.registration import CONFIGURATIONS
 
 
@@ -40,7 +40,7 @@ async def clear_leftovers(
         if kind == CUSTOM_RESOURCE_DEFINITION and not conversions:
             continue
         try:
-            await give_back(client, kind, live, names)
+            await restore_deployed(client, kind, live, names)
         except (Conflict, NotFound):
             # Another process registers or removes it right now.
             continue

@@ -11,13 +11,13 @@ from kubewright.api import GroupVersionKind, JsonObject, Kind
 from kubewright.schema import compile_schema
 
 
-class Brought(NamedTuple):
+class DefinedKind(NamedTuple):
     """A version of a kind as defined by its CRD."""
 
     kind: Kind
     schema: JsonObject
 
-    def troubles(self, document: JsonObject) -> list[str]:
+    def validation_errors(self, document: JsonObject) -> list[str]:
         """Return the validation errors of an object according to the schema only, without webhooks and policies."""
         validator, value = compile_schema(self.schema), copy.deepcopy(document)
         unknown = [f'unknown field "{field}"' for field in validator.prune(value)]
@@ -47,9 +47,9 @@ class _Definition(msgspec.Struct):
     versions: list[_Version]
 
 
-def brought_kinds(documents: Iterable[JsonObject]) -> Mapping[GroupVersionKind, Brought]:
+def defined_kinds(documents: Iterable[JsonObject]) -> Mapping[GroupVersionKind, DefinedKind]:
     """Return the kinds that CRDs among the documents define; invalid CRDs are left for the server to reject."""
-    found: dict[GroupVersionKind, Brought] = {}
+    found: dict[GroupVersionKind, DefinedKind] = {}
     for document in documents:
         if document["kind"] != "CustomResourceDefinition":
             continue
@@ -59,7 +59,7 @@ def brought_kinds(documents: Iterable[JsonObject]) -> Mapping[GroupVersionKind, 
     return found
 
 
-def _versions(definition: _Definition) -> Iterator[Brought]:
+def _versions(definition: _Definition) -> Iterator[DefinedKind]:
     for version in definition.versions:
         if version.served:
             kind = Kind(
@@ -69,4 +69,4 @@ def _versions(definition: _Definition) -> Iterator[Brought]:
                 plural=definition.names.plural,
                 namespaced=definition.scope == "Namespaced",
             )
-            yield Brought(kind, version.schema.open_api_v3_schema)
+            yield DefinedKind(kind, version.schema.open_api_v3_schema)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubewright.api import GroupVersionKind
-from kubewright.cli.documents import brought_kinds
+from kubewright.cli.documents import defined_kinds
 
 JsonObject = dict[str, Any]
 SCHEMA: JsonObject = {
@@ -40,13 +40,13 @@ GVK = GroupVersionKind("example.com", "v1", "Lamp")
 
 
 def test_versions_that_are_served_are_found() -> None:
-    assert set(brought_kinds([definition(), lamp({})])) == {GVK}
-    assert brought_kinds([definition()])[GVK].kind.namespaced
-    assert not brought_kinds([definition(scope="Cluster")])[GVK].kind.namespaced
+    assert set(defined_kinds([definition(), lamp({})])) == {GVK}
+    assert defined_kinds([definition()])[GVK].kind.namespaced
+    assert not defined_kinds([definition(scope="Cluster")])[GVK].kind.namespaced
 
 
 @pytest.mark.parametrize(
-    ("spec", "troubles"),
+    ("spec", "validation_errors"),
     [
         ({}, []),
         ({"watts": 3, "room": "hall"}, []),
@@ -57,11 +57,13 @@ def test_versions_that_are_served_are_found() -> None:
         ),
     ],
 )
-def test_an_object_is_defaulted_before_it_is_validated(spec: JsonObject, troubles: list[str]) -> None:
+def test_an_object_is_defaulted_before_it_is_validated(
+    spec: JsonObject, validation_errors: list[str]
+) -> None:
     document = lamp(spec)
-    found = brought_kinds([definition()])[GVK].troubles(document)
+    found = defined_kinds([definition()])[GVK].validation_errors(document)
     assert [text.split(': "string"')[0] for text in found] == [
-        text.split(': "string"')[0] for text in troubles
+        text.split(': "string"')[0] for text in validation_errors
     ]
     assert document == lamp(spec)
 
@@ -80,4 +82,4 @@ def test_an_object_is_defaulted_before_it_is_validated(spec: JsonObject, trouble
 )
 def test_a_definition_that_is_none_brings_nothing_and_breaks_nothing(spec: Any) -> None:
     document = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": spec}
-    assert not brought_kinds([document])
+    assert not defined_kinds([document])
