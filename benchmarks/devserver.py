@@ -40,7 +40,9 @@ REAL = "kube-apiserver"
 KUBECTL = "kubectl"
 KUBECTL_ROUNDS = 15
 SAMPLES = "/apis/bench.kubewright.dev/v1/namespaces/default/samples"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 JSON = {"Content-Type": "application/json"}
+PROTOBUF = {"Accept": "application/vnd.kubernetes.protobuf"}
 MERGE = {"Content-Type": "application/merge-patch+json"}
 APPLY = {"Content-Type": "application/apply-patch+yaml"}
 WIDTH = 16
@@ -178,6 +180,23 @@ async def install(server: Contender) -> None:
     connection.close()
 
 
+def deployment(number: int) -> bytes:
+    """Return a Deployment as an operator applies it."""
+    labels = {"app": f"app-{number}"}
+    container = {
+        "name": "main",
+        "image": "example.com/image:1",
+        "env": [{"name": f"KEY_{key}", "value": "value"} for key in range(8)],
+        "ports": [{"containerPort": 8080}],
+        "resources": {"limits": {"cpu": "1", "memory": "1Gi"}},
+    }
+    spec = {
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+    }
+    return json.dumps({"metadata": {"name": f"app-{number:06}"}, "spec": spec}).encode()
+
+
 def creates(server: Contender) -> Callable[[int], bytes]:
     template = encode(sample(0)).replace(b"sample-000000", b"NAME")
     return lambda _: prepared(
@@ -200,9 +219,13 @@ def requests(server: Contender) -> dict[str, tuple[int, Callable[[int], bytes], 
 
     one = prepared("GET", f"{SAMPLES}/sample-000001")
     page = prepared("GET", f"{SAMPLES}?limit=500")
+    deployments = prepared("GET", DEPLOYMENTS)
+    messages = prepared("GET", DEPLOYMENTS, b"", PROTOBUF)
     return {
         "get": (2000, lambda _: one, ">= 1.2"),
         "list of 500": (40, lambda _: page, ">= 3"),
+        "list of 500 Deployments in JSON": (40, lambda _: deployments, ""),
+        "list of 500 Deployments in protobuf": (40, lambda _: messages, ""),
         "create": (1000, creates(server), ">= 1.2"),
         "status patch": (1000, status_patch, ">= 0.8"),
         "apply": (1000, apply, ">= 0.8"),
@@ -269,6 +292,7 @@ async def asking(bench: Bench, servers: dict[str, Contender]) -> None:
         await install(server)
         objects = [encode(sample(number)) for number in range(500)]
         await server.load.rate(500, 8, lambda number: prepared("POST", SAMPLES, objects[number], JSON))  # noqa: B023 (used at once)
+        await server.load.rate(500, 8, lambda number: prepared("POST", DEPLOYMENTS, deployment(number), JSON))
     bench.progress("one GET after the other")
     bench.row(
         "GET, one after the other",

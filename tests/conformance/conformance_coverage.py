@@ -35,6 +35,14 @@ RELIED_ON: dict[str, tuple[str, ...]] = {
         "objects-create-text",
     ),
     "bodies in protobuf": ("protobuf-create", "protobuf-zero-of-a-pointer", "protobuf-review"),
+    "responses in protobuf: objects, lists, watches, errors, metadata": (
+        "protobuf_responses-get-pod",
+        "protobuf_responses-list-deployment",
+        "protobuf_responses-watch",
+        "protobuf_responses-missing",
+        "protobuf_responses-custom-metadata-list",
+        "protobuf_responses-custom-only",
+    ),
     "a patch says of what kind it is": ("objects-patch-json", "definitions-strategic"),
     "the form of the answer is negotiated": (
         "objects-get-yaml",

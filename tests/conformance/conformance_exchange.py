@@ -12,6 +12,10 @@ from typing import Any
 
 import yaml
 
+from kubewright.devserver.wire import load_types
+from kubewright.devserver.wire.protobuf import parse
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 USER_AGENT = "conformance/1.0"
 TIMEOUT = 30.0
 LONG = 120
@@ -198,12 +202,31 @@ def _headers(response: http.client.HTTPResponse, also: tuple[str, ...]) -> dict[
     return found
 
 
+def _message(data: bytes) -> dict[str, Any]:
+    """Read an object in protobuf, and check that our writer gives the same bytes."""
+    types = load_types()
+    _, document = types.decode_protobuf(data)
+    return {"document": document, "rewritten": types.encode_protobuf(document) == data}
+
+
+def _frames(data: bytes) -> dict[str, Any]:
+    """Read the frames of a watch in protobuf: length, type, object."""
+    frames: list[Any] = []
+    while data:
+        size = int.from_bytes(data[:4], "big")
+        event, data = parse(data[4 : 4 + size]), data[4 + size :]
+        frames.append([event[1][0].decode(), _message(parse(event[2][0])[1][0])])
+    return {"frames": frames}
+
+
 def _parse(response: http.client.HTTPResponse, data: bytes, *, stream: bool) -> Any:
     kind = response.getheader("Content-Type", "")
     if response.getheader("Content-Encoding") == "gzip":
         data = gzip.decompress(data)
     if kind == "application/yaml":
         return yaml.safe_load(data)
+    if kind.startswith(PROTOBUF):
+        return _frames(data) if "stream=watch" in kind else _message(data)
     if not kind.startswith("application/json"):
         return data.decode("utf-8", "replace")
     if stream and response.status == 200:

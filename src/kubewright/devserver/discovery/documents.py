@@ -9,7 +9,12 @@ from kubewright.devserver.discovery.discovery import AGGREGATED, Discovery, Docu
 from kubewright.devserver.discovery.openapi import OpenApi
 from kubewright.devserver.objects import JsonObject, encode
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.request.negotiation import aggregated_version
+from kubewright.devserver.request.negotiation import (
+    OFFERED,
+    aggregated_version,
+    check_accepted,
+    negotiate_plain,
+)
 from kubewright.devserver.request.responses import COMPRESSED, compress, compressible, encode_body, prettify
 from kubewright.http.server import JSON, TEXT, Request, Response, text
 
@@ -68,6 +73,8 @@ class Documents:
         parts = path.strip("/").split("/")
         if request.method != "GET" and parts[0] in ("version", "api", "apis"):
             raise StatusError.method_not_allowed()
+        if path == "/version":
+            check_accepted(request.headers.get("accept", ""), (JSON,))
         if path in self._pages:
             body = encode(self._pages[path]())
             return Response(200, prettify(body) if path in _INDENTED else body)
@@ -150,7 +157,12 @@ class Documents:
 
 
 def _written(request: Request, body: bytes) -> tuple[int, bytes, str]:
-    return 200, *encode_body(request, body, JSON)
+    accept = request.headers.get("accept", "")
+    check_accepted(accept, OFFERED)
+    media = negotiate_plain(accept)
+    if media is None:
+        raise StatusError.not_acceptable(OFFERED)
+    return 200, *encode_body(request, body, media)
 
 
 def _missing() -> Response:

@@ -199,6 +199,14 @@ def list_body(core: Core, chosen: ObjectSelection, page: Page, form: Format, inc
     return encode(document)
 
 
+def protobuf_list(core: Core, chosen: ObjectSelection, page: Page) -> bytes:
+    """Return a list of whole objects in protobuf; each record's message is written once."""
+    resource = chosen.resource
+    messages = [resource.protobuf_message(core.types, record) for record in page.records]
+    metadata = page_meta(page, custom=False)
+    return core.types.protobuf_list(resource.api_version, resource.list_kind, metadata, messages)
+
+
 def _join(resource: Resource, page: Page) -> bytes:
     metadata = encode(page_meta(page, custom=resource.custom))
     render = resource.render

@@ -43,7 +43,7 @@ class ResourceRequest:
 
     def format(self, *, many: bool = False, plain: bool = False) -> Format:
         """Negotiate the format of the response, before anything is done; `plain` permits no Table."""
-        found = negotiate(self.request.headers.get("accept", ""), custom=self.resource.custom)
+        found = negotiate(self.request.headers.get("accept", ""), custom=self.resource.custom, many=many)
         if plain and found.form == "Table":
             raise StatusError.not_acceptable(OFFERED)
         if found.form == ("PartialObjectMetadata" if many else "PartialObjectMetadataList"):
@@ -86,8 +86,11 @@ class ResourceRequest:
 
     def respond_encoded(self, status: int, data: bytes, form: Format) -> Response:
         """Respond with JSON that already has the negotiated form, in the negotiated media type."""
+        return self.respond_written(status, *encode_body(self.request, data, form.media))
+
+    def respond_written(self, status: int, body: bytes, media: str) -> Response:
+        """Respond with a body that is written in its media type, compressed if it is large."""
         headers = [warning_header(text) for text in dict.fromkeys(self.context.warnings)]
-        body, media = encode_body(self.request, data, form.media)
         if status < 300 and compressible(self.request, body):
             headers += COMPRESSED
             body = compress(body)

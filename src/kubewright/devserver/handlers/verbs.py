@@ -14,6 +14,7 @@ from kubewright.devserver.handlers.read import (
     list_body,
     list_page,
     object_revision,
+    protobuf_list,
     wait_for_revision,
 )
 from kubewright.devserver.handlers.resource_request import ResourceRequest
@@ -31,7 +32,7 @@ from kubewright.devserver.handlers.watch import WatchStream
 from kubewright.devserver.objects import meta
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import converting
-from kubewright.devserver.request.negotiation import Format, negotiate_watch
+from kubewright.devserver.request.negotiation import PROTOBUF, Format, negotiate_watch
 from kubewright.devserver.request.options import (
     APPLY_PATCH,
     DeleteOptions,
@@ -128,6 +129,8 @@ async def _converted_page(target: ResourceRequest, chosen: ObjectSelection, opti
 
 
 def _list_answer(target: ResourceRequest, chosen: ObjectSelection, page: Page, form: Format) -> Response:
+    if form.media == PROTOBUF and form.form == "object":
+        return target.respond_written(200, protobuf_list(target.core, chosen, page), PROTOBUF)
     include = target.include() if form.form == "Table" else ""
     return target.respond_encoded(200, list_body(target.core, chosen, page, form, include), form)
 

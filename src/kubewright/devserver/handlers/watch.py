@@ -12,11 +12,12 @@ from kubewright.devserver.handlers.selection import ObjectSelection
 from kubewright.devserver.objects import JsonObject, decode, encode, with_revision
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.context import RequestContext
-from kubewright.devserver.request.negotiation import Format
+from kubewright.devserver.request.negotiation import PROTOBUF, Format
 from kubewright.devserver.request.options import ListOptions
 from kubewright.devserver.storage import ADDED, DELETED, MODIFIED, Record, StoreEvent
 from kubewright.devserver.strategy.tables import cells_of, partial, table
-from kubewright.http.server import BodyWriter, Stream
+from kubewright.devserver.wire import write_envelope, write_event
+from kubewright.http.server import JSON, BodyWriter, Stream
 
 MIN_SECONDS = 1800
 BOOKMARK_SECONDS = 60.0
@@ -43,7 +44,8 @@ class WatchStream:
     def answer(self) -> Stream:
         """Start the watch; what cannot be watched is rejected before anything is sent."""
         revision = object_revision(self.options.resource_version)
-        return Stream(lambda writer: self._serve(writer, revision), self.format.media)
+        media = f"{PROTOBUF};stream=watch" if self.format.media == PROTOBUF else JSON
+        return Stream(lambda writer: self._serve(writer, revision), media)
 
     async def _serve(self, writer: BodyWriter, revision: int) -> None:
         seconds = self.options.timeout or MIN_SECONDS * (1 + random.random())
@@ -186,15 +188,26 @@ class WatchStream:
         if self.format.form != "object":
             return self._frame(kind, record, event.revision)
         shape = self.chosen.resource.codec.shape
+        if self.format.media == PROTOBUF:
+            shape += "+protobuf"
         return event.frame(kind, shape, lambda: self._frame(kind, record, event.revision))
 
     def _frame(self, kind: str, record: Record, revision: int) -> bytes:
         resource = self.chosen.resource
+        if record.revision == revision and (self.format.media, self.format.form) == (PROTOBUF, "object"):
+            message = resource.protobuf_message(self.core.types, record)
+            return write_event(kind, write_envelope(resource.api_version, resource.kind, message))
         data = resource.render(record)
         if record.revision != revision:
             data = with_revision(data, revision, custom=resource.custom)
         if self.format.form != "object":
             data = self._form(decode(data))
+        return self._event(kind, data)
+
+    def _event(self, kind: str, data: bytes) -> bytes:
+        """Return a frame of the stream from an object in JSON."""
+        if self.format.media == PROTOBUF:
+            return write_event(kind, self.core.types.encode_protobuf(decode(data)))
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), data)
 
     def _form(self, obj: JsonObject) -> bytes:
@@ -236,11 +249,11 @@ class WatchStream:
                 "columnDefinitions": None,
                 "rows": [{"cells": cells, "object": shown}],
             }
-        return b'{"type":"BOOKMARK","object":%b}\n' % encode(obj)
+        return self._event("BOOKMARK", encode(obj))
 
     async def _send_expired(self, writer: BodyWriter, revision: int, oldest: int) -> None:
         error = StatusError.expired(f"too old resource version: {revision} ({oldest})")
         await self._send_error(writer, error)
 
     async def _send_error(self, writer: BodyWriter, error: StatusError) -> None:
-        await writer.write(b'{"type":"ERROR","object":%b}\n' % encode(error.wire()))
+        await writer.write(self._event("ERROR", encode(error.wire())))

@@ -11,6 +11,7 @@ from kubewright.devserver.registry.conversion import Unconverted, WebhookConvert
 from kubewright.devserver.request.admission import GroupVersionResource
 from kubewright.devserver.storage import Collection, Record
 from kubewright.devserver.strategy import Strategy
+from kubewright.devserver.wire import TypeTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,13 @@ class Resource:
         if record.shape == self.codec.shape:
             return record.data
         return record.form(self.codec.shape, self._convert)
+
+    def protobuf_message(self, types: TypeTable, record: Record) -> bytes:
+        """Return a record's object in this version as a protobuf message, written once."""
+        return record.form(
+            f"{self.codec.shape}+protobuf",
+            lambda found: types.protobuf_message(self.gvk, decode(self.render(found))),
+        )
 
     def read(self, record: Record) -> JsonObject:
         """Return a record's object in this version, for the caller to change."""

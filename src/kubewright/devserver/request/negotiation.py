@@ -1,5 +1,6 @@
 """The form and format of a response: the Accept header, as kube-apiserver reads it."""
 
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -9,6 +10,7 @@ from kubewright.http.server import JSON
 YAML = "application/yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 OFFERED = (JSON, YAML, PROTOBUF)
+_STREAMED = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 
 Form = Literal["object", "Table", "PartialObjectMetadata", "PartialObjectMetadataList"]
 
@@ -58,7 +60,7 @@ def _offers(media: str, offered: str) -> bool:
 
 
 @lru_cache(maxsize=512)
-def negotiate(header: str, *, custom: bool) -> Format:
+def negotiate(header: str, *, custom: bool, many: bool = False) -> Format:
     """Choose the form of a response with an object or a list; raise if no accepted form is available."""
     clauses = parse_accept(header)
     if not clauses:
@@ -67,15 +69,31 @@ def negotiate(header: str, *, custom: bool) -> Format:
         # The router of built-in resources supports only the wildcard for everything.
         clauses = tuple(clause for clause in clauses if clause.media in ("*/*", *OFFERED))
     for clause in clauses:
-        for media in (JSON, YAML):
-            if _offers(clause.media, media):
-                form = _form(clause.params)
-                if form is not None:
-                    return Format(media, form, clause.params.get("v", "v1"))
+        form = _form(clause.params)
+        for media in OFFERED:
+            if form is not None and _offers(clause.media, media) and _written(form, media, custom=custom):
+                return Format(media, form, clause.params.get("v", "v1"))
     if custom or clauses:
         raise StatusError.not_acceptable(OFFERED)
-    message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(OFFERED)}"
-    raise StatusError(406, "NotAcceptable", message, {})
+    raise unroutable((*OFFERED, *_STREAMED) if many else OFFERED)
+
+
+def unroutable(offered: Iterable[str]) -> StatusError:
+    """Return the error of the router of built-in resources and documents."""
+    message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(offered)}"
+    return StatusError(406, "NotAcceptable", message, {})
+
+
+def check_accepted(header: str, offered: Sequence[str]) -> None:
+    """Raise NotAcceptable if a document, which is written in these media types, is not accepted."""
+    accepted = {clause.media for clause in parse_accept(header)}
+    if accepted and not accepted & {"*/*", *offered}:
+        raise unroutable(offered)
+
+
+def _written(form: Form, media: str, *, custom: bool) -> bool:
+    """Return True if a form exists in a media type: Tables and custom resources are not messages of protobuf."""
+    return media != PROTOBUF or (form != "Table" and not (custom and form == "object"))
 
 
 def _form(params: dict[str, str]) -> Form | None:
@@ -93,20 +111,21 @@ def _form(params: dict[str, str]) -> Form | None:
 
 @lru_cache(maxsize=128)
 def negotiate_watch(header: str, *, custom: bool) -> Format:
-    """Choose how to answer a watch: JSON frames only."""
+    """Choose the form of a watch: as for lists, but there is no stream of YAML documents."""
+    found = negotiate(header, custom=custom, many=True)
+    if found.media == YAML:
+        raise StatusError.not_acceptable(_STREAMED)
+    return found
+
+
+@lru_cache(maxsize=128)
+def negotiate_plain(header: str) -> str | None:
+    """Return the media type of a Status or a discovery document, or None if none is accepted."""
     for clause in parse_accept(header) or (Clause(JSON, {}, 1.0),):
-        if _offers(clause.media, JSON):
-            form = _form(clause.params)
-            if form is not None:
-                return Format(JSON, form, clause.params.get("v", "v1"))
-    offered = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
-    raise StatusError.not_acceptable(offered[:1] if custom else offered)
-
-
-def negotiate_error(header: str) -> str:
-    """Return the media type of a Status: YAML if the client prefers it, else JSON."""
-    clauses = parse_accept(header)
-    return YAML if clauses and clauses[0].media == YAML else JSON
+        for media in OFFERED:
+            if not clause.params.get("as") and _offers(clause.media, media):
+                return media
+    return None
 
 
 def aggregated_version(header: str) -> str:

@@ -1,4 +1,4 @@
-"""Write response bodies: JSON, YAML, warnings and Status errors."""
+"""Write response bodies: JSON, YAML, protobuf, warnings and Status errors."""
 
 import gzip
 from typing import Any
@@ -8,7 +8,8 @@ import yaml
 
 from kubewright.devserver.objects import JsonObject, decode, encode
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.request.negotiation import YAML, negotiate_error
+from kubewright.devserver.request.negotiation import PROTOBUF, YAML, negotiate_plain
+from kubewright.devserver.wire import load_types
 from kubewright.http.server import JSON, Request, Response
 
 MIN_COMPRESSED = 128 * 1024
@@ -55,7 +56,9 @@ def dump_yaml(document: JsonObject) -> bytes:
 
 
 def encode_body(request: Request, data: bytes, media: str) -> tuple[bytes, str]:
-    """Write JSON bytes as YAML or indented, if the client requests it."""
+    """Write JSON bytes as YAML, as protobuf or indented, if the client requests it."""
+    if media == PROTOBUF:
+        return load_types().encode_protobuf(decode(data)), PROTOBUF
     if media == YAML:
         return dump_yaml(decode(data)), YAML
     if _pretty(request):
@@ -92,5 +95,9 @@ def refuse(request: Request, error: StatusError, warnings: list[str]) -> Respons
     if error.retry_after:
         headers.append(("Retry-After", str(error.retry_after)))
     data = encode(error.wire())
-    body, media = encode_body(request, data, negotiate_error(request.headers.get("accept", "")))
+    accepted = negotiate_plain(request.headers.get("accept", ""))
+    if accepted is None:
+        # kube-apiserver does not encode it as any other response then: it is always indented.
+        return Response(error.code, prettify(data), JSON, headers)
+    body, media = encode_body(request, data, accepted)
     return Response(error.code, body, media, headers)

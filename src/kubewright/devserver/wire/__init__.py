@@ -1,13 +1,14 @@
-"""JSON, YAML and protobuf, decoded as kube-apiserver's Go decoders do.
+"""JSON, YAML and protobuf, read and written as kube-apiserver's Go code does.
 
 `load_types()`, the entry point, returns the `TypeTable` of built-in kinds. Read in this order: `table`, `gotypes` (the types), `decoding`
 with `scalars` and `times` (Go's round trip: field order, zero values, canonical quantities, unknown fields), `errors`,
-`json_documents` with `syntax` and `yaml_documents` (strict, bounded parsers), `protobuf`, `conversion` (Go's errors for
+`json_documents` with `syntax` and `yaml_documents` (strict, bounded parsers), `protobuf` and `protobuf_writing`, `conversion` (Go's errors for
 converted values), `schemas` (merge schemas).
 """
 
 from kubewright.devserver.wire.errors import DecodeError, UnknownKind
 from kubewright.devserver.wire.json_documents import in_document_order, parse_json, untyped
+from kubewright.devserver.wire.protobuf_writing import write_envelope, write_event
 from kubewright.devserver.wire.schemas import TypePatchSchema
 from kubewright.devserver.wire.table import (
     BuiltinResource,
@@ -32,4 +33,6 @@ __all__ = [
     "parse_yaml",
     "repeated_keys",
     "untyped",
+    "write_envelope",
+    "write_event",
 ]

@@ -14,8 +14,8 @@ MAGIC = b"k8s\0"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TRUNCATED = "unexpected EOF"
 _MAX_DEPTH = 100
-_UINT64 = 0xFFFFFFFFFFFFFFFF
-_SCHEMA = "apiextensions/v1.JSONSchemaProps"
+UINT64 = 0xFFFFFFFFFFFFFFFF
+SCHEMA = "apiextensions/v1.JSONSchemaProps"
 
 Message = dict[int, list[Any]]
 # (encoded field, nesting depth) -> JSON value
@@ -66,7 +66,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             at += 1
             result |= (byte & 127) << shift
             if byte < 128:
-                return result & _UINT64, at
+                return result & UINT64, at
             shift += 7
             if shift >= 64:
                 raise DecodeError("proto: integer overflow")
@@ -89,9 +89,9 @@ class Readers:
             "resource.Quantity": _read_quantity,
             "intstr.IntOrString": _read_int_or_string,
             "any": _read_raw,
-            f"{_SCHEMA}OrBool": self._read_schema_or_bool,
-            f"{_SCHEMA}OrArray": self._read_schema_or_array,
-            f"{_SCHEMA}OrStringArray": self._read_schema_or_strings,
+            f"{SCHEMA}OrBool": self._read_schema_or_bool,
+            f"{SCHEMA}OrArray": self._read_schema_or_array,
+            f"{SCHEMA}OrStringArray": self._read_schema_or_strings,
         }
 
     def read(self, name: str, data: bytes, depth: int = 0) -> dict[str, Any]:
@@ -158,19 +158,19 @@ class Readers:
     def _read_schema_or_bool(self, value: Any, depth: int) -> Any:
         parts = parse(_octets(value))
         if 2 in parts:
-            return self.read(_SCHEMA, _octets(parts[2][-1]), depth)
+            return self.read(SCHEMA, _octets(parts[2][-1]), depth)
         return bool(parts.get(1, [0])[-1])
 
     def _read_schema_or_array(self, value: Any, depth: int) -> Any:
         parts = parse(_octets(value))
         if 1 in parts:
-            return self.read(_SCHEMA, _octets(parts[1][-1]), depth)
-        return [self.read(_SCHEMA, _octets(one), depth) for one in parts.get(2, [])]
+            return self.read(SCHEMA, _octets(parts[1][-1]), depth)
+        return [self.read(SCHEMA, _octets(one), depth) for one in parts.get(2, [])]
 
     def _read_schema_or_strings(self, value: Any, depth: int) -> Any:
         parts = parse(_octets(value))
         if 1 in parts:
-            return self.read(_SCHEMA, _octets(parts[1][-1]), depth)
+            return self.read(SCHEMA, _octets(parts[1][-1]), depth)
         return [_text(one) for one in parts.get(2, [])]
 
 
@@ -219,7 +219,7 @@ _SCALARS: dict[str, Read] = {
     "int": lambda value, _: _signed(value),
     "int32": lambda value, _: _signed(value),
     "int64": lambda value, _: _signed(value),
-    "uint64": lambda value, _: _signed(value) & _UINT64,
+    "uint64": lambda value, _: _signed(value) & UINT64,
     "float64": _real,
 }
 

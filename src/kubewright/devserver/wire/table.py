@@ -1,7 +1,7 @@
 """The type table: every built-in kind, how it reads, how it merges, where it is served."""
 
 import lzma
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,12 @@ from kubewright.devserver.wire.decoding import Decoders
 from kubewright.devserver.wire.errors import TOO_DEEP, DecodeError, TypeMismatch, UnknownKind
 from kubewright.devserver.wire.gotypes import GoType, GoTypes
 from kubewright.devserver.wire.protobuf import Readers, envelope
+from kubewright.devserver.wire.protobuf_writing import Writers, write_envelope, write_list
 from kubewright.devserver.wire.schemas import MergeSchemas, TypePatchSchema
 
 _DATA = Path(__file__).parents[1] / "data"
 _OPTIONS = "meta.k8s.io/v1"
+_LIST_META = "meta/v1.ListMeta"
 _MAX_STRICT_ERRORS = 100
 _NOTHING: Mapping[str, Any] = {}
 
@@ -67,6 +69,7 @@ class TypeTable:
         self._request_decoders = Decoders(types, stored=False)
         self._conversions = Conversions(types, self._request_decoders)
         self._readers = Readers(types)
+        self._writers = Writers(types)
         self._merge_schemas = MergeSchemas(types)
         self._zeroes: dict[GroupVersionKind, bytes] = {}
 
@@ -120,6 +123,23 @@ class TypeTable:
         raw = self._readers.read(self._struct(gvk), data)
         value, _ = self.decode(gvk, {"kind": gvk.kind, "apiVersion": gvk.api_version} | raw)
         return gvk, value
+
+    def encode_protobuf(self, document: Mapping[str, Any]) -> bytes:
+        """Write an object, a list or a Status in protobuf, with the envelope that names its kind."""
+        api_version, kind = document.get("apiVersion", ""), document["kind"]
+        message = self.protobuf_message(GroupVersionKind.parse(api_version, kind), document)
+        return write_envelope(api_version, kind, message)
+
+    def protobuf_message(self, gvk: GroupVersionKind, document: Mapping[str, Any]) -> bytes:
+        """Write an object in protobuf as lists contain it: without an envelope."""
+        return self._writers.write(self._struct(gvk), document)
+
+    def protobuf_list(
+        self, api_version: str, kind: str, metadata: Mapping[str, Any], items: Iterable[bytes]
+    ) -> bytes:
+        """Write a list in protobuf from the messages of its items."""
+        head = self._writers.write(_LIST_META, metadata)
+        return write_envelope(api_version, kind, write_list(head, items))
 
     def merge_schema(self, gvk: GroupVersionKind) -> MergeSchema:
         """Return how server-side apply merges the kind."""
