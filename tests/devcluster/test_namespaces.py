@@ -4,7 +4,7 @@ import secrets
 from datetime import timedelta
 from typing import Any
 
-from devcluster_workloads import deployment, is_rolled_out
+from devcluster_workloads import deployment, is_rolled_out, pod, until
 
 from kubewright.api import Meta
 from kubewright.api.builtin import apps_v1, core_v1
@@ -60,6 +60,29 @@ async def test_a_namespace_waits_for_a_finalizer_inside(cluster: Cluster) -> Non
     assert "configmaps. has 1 resource instances" in messages["NamespaceContentRemaining"]
     await cluster.client.patch(made, {"metadata": {"finalizers": None}})
     await cluster.eventually_gone(core_v1.Namespace, name)
+
+
+async def test_the_other_content_of_a_namespace_stays_while_pods_are_left(cluster: Cluster) -> None:
+    name = f"held-{secrets.token_hex(3)}"
+    await cluster.client.create(core_v1.Namespace(Meta(name)))
+    await cluster.client.create(core_v1.ConfigMap(Meta("settings", namespace=name)))
+
+    async def has_account() -> bool:
+        return await cluster.client.find(core_v1.ServiceAccount, "default", name) is not None
+
+    await until(has_account)
+    held = pod("held")
+    held.metadata.namespace, held.metadata.finalizers = name, ["example.com/wait"]
+    made = await cluster.client.create(held)
+    await cluster.client.delete(core_v1.Namespace, name)
+    found = await cluster.eventually(core_v1.Namespace, name, lambda found: found.status.conditions)
+    states = {item.type: (item.status, item.reason) for item in found.status.conditions}
+    assert states["NamespaceContentRemaining"] == ("False", "ContentRemoved")
+    assert (await cluster.client.get(core_v1.Pod, "held", name)).metadata.deletion_timestamp is not None
+    kept = await cluster.client.get(core_v1.ConfigMap, "settings", name)
+    assert kept.metadata.deletion_timestamp is None
+    await cluster.client.patch(made, {"metadata": {"finalizers": None}})
+    await cluster.eventually_gone(core_v1.Namespace, name, timeout=120)
 
 
 def test_the_requeue_delay_grows_with_the_age_of_the_deletion() -> None:

@@ -1,12 +1,14 @@
 """The garbage collector: deletes objects without owners, and carries out foreground deletion and orphaning.
 
 It watches the metadata of every deletable kind and keeps a graph of owners and dependents by uid. An owner that is
-missing from the graph is read from the server before its dependents are deleted, so an outdated cache never deletes
-an object whose owner exists.
+missing from the graph, or that the graph knows under another name, is read from the server before its dependents are
+deleted, so an outdated cache never deletes an object whose owner exists. An owner of a kind that is not served cannot
+be checked: its dependents wait until the served kinds change.
 """
 
 import asyncio
 import logging
+import socket
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
@@ -24,11 +26,17 @@ from kubewright.api import (
 )
 from kubewright.cache import Cache, Informer, Selection, StoreChange
 from kubewright.client import Client
+from kubewright.client.requests import Propagation
+from kubewright.events import EventRecorder, Reference
+from kubewright.metrics import Registry
 from kubewright.workqueue import QueueShutDown, WorkQueue
 
 _NEEDED = frozenset({"list", "watch", "delete"})
 # The same objects are served in two groups; following one of them is enough.
 _ALIASES = frozenset({("events.k8s.io", "events"), ("extensions", "ingresses")})
+_IGNORED = ("", "events")
+"""Events are not collected: they expire, and watching them would be expensive."""
+NAME = "garbage-collector-controller"
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 WORKERS = 8
@@ -61,6 +69,22 @@ class Item:
     def waits_for_dependents(self) -> bool:
         """Return True if the object waits for its dependents (foreground deletion)."""
         return self.deleting and FOREGROUND in self.meta.finalizers
+
+    def is_named_by(self, owner: OwnerReference, namespace: str) -> bool:
+        """Return True if an owner reference of an object in this namespace names this object correctly."""
+        named = (owner.api_version, owner.kind, owner.name)
+        return named == (self.kind.api_version, self.kind.kind, self.meta.name) and self.meta.namespace in (
+            "",
+            namespace,
+        )
+
+
+class _UnknownKind(Exception):
+    """The kind of an owner is not served, so the owner cannot be checked."""
+
+
+class _InvalidScope(Exception):
+    """A cluster-scoped object refers to a namespaced owner, which cannot exist."""
 
 
 class Graph:
@@ -100,12 +124,16 @@ class GarbageCollector:
         self._queue: WorkQueue[str] = WorkQueue(name="garbage")
         self._informers: dict[tuple[str, str], Informer[Any]] = {}
         self._kinds_changed = asyncio.Event()
+        self._unknown_kinds: set[str] = set()
+        """The uids of objects that wait for the kind of an owner to be served."""
+        self._recorder = EventRecorder(client, controller=NAME, host=socket.gethostname(), metrics=Registry())
         self.synced: asyncio.Event = asyncio.Event()
 
     async def run(self) -> None:
         """Run until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._cache.run(), name="garbage cache")
+            group.create_task(self._recorder.run(), name="garbage Events")
             group.create_task(self._follow_kinds(), name="garbage kinds")
             for number in range(WORKERS):
                 group.create_task(self._work(), name=f"garbage worker {number}")
@@ -127,6 +155,11 @@ class GarbageCollector:
 
     async def _watch_all(self, kinds: list[Kind]) -> None:
         present = {(kind.group, kind.plural): kind for kind in kinds}
+        present.pop(_IGNORED, None)
+        if present.keys() - self._informers.keys():
+            for uid in self._unknown_kinds:
+                self._queue.add(uid)
+            self._unknown_kinds.clear()
         for key in self._informers.keys() - present.keys():
             self._cache.release(self._informers.pop(key))
         for key in present.keys() - self._informers.keys():
@@ -146,9 +179,51 @@ class GarbageCollector:
         if change.old is not None and change.old.meta.uid != change.new.meta.uid:
             self._deleted(change.old.meta)
         meta = change.new.meta
+        before = self._graph.items.get(meta.uid)
         self._graph.put(kind, meta)
-        if meta.owner_references or meta.deletion_timestamp is not None:
+        item = self._graph.items[meta.uid]
+        if before is None:
+            self._check_references_to(item)
+        else:
+            self._queue_unblocked_owners(before, item)
+        self._check_references_of(item, before)
+        if meta.owner_references or item.deleting:
             self._queue.add(meta.uid)
+        if item.waits_for_dependents and (before is None or not before.waits_for_dependents):
+            for dependent in self._graph.dependents(meta.uid):
+                self._queue.add(dependent.meta.uid)
+
+    def _queue_unblocked_owners(self, before: Item, item: Item) -> None:
+        """Check owners again that this object no longer blocks: they may wait for it."""
+        blocked = {owner.uid for owner in item.meta.owner_references if owner.block_owner_deletion}
+        for owner in before.meta.owner_references:
+            if owner.block_owner_deletion and owner.uid not in blocked:
+                self._queue.add(owner.uid)
+
+    def _check_references_to(self, owner: Item) -> None:
+        """Check objects that were seen before their owner and may name it wrongly."""
+        for dependent in self._graph.dependents(owner.meta.uid):
+            ref = _reference_to(owner, dependent)
+            if not owner.is_named_by(ref, dependent.meta.namespace):
+                self._queue.add(dependent.meta.uid)
+                self._report_wrong_namespace(dependent, owner)
+
+    def _check_references_of(self, item: Item, before: Item | None) -> None:
+        known = {ref.uid for ref in before.meta.owner_references} if before is not None else set[str]()
+        for ref in item.meta.owner_references:
+            owner = self._graph.items.get(ref.uid)
+            if ref.uid not in known and owner is not None and owner is not item:
+                self._report_wrong_namespace(item, owner)
+
+    def _report_wrong_namespace(self, item: Item, owner: Item) -> None:
+        if owner.meta.namespace in ("", item.meta.namespace):
+            return
+        ref = _reference_to(owner, item)
+        namespace = item.meta.namespace
+        identity = f"[{ref.api_version}/{ref.kind}, namespace: {namespace}, name: {ref.name}, uid: {ref.uid}]"
+        regarding = Reference(item.kind.api_version, item.kind.kind, namespace, item.meta.name, item.meta.uid)
+        note = f'ownerRef {identity} does not exist in namespace "{namespace}"'
+        self._recorder.record(regarding, "Warning", "OwnerRefInvalidNamespace", note)
 
     def _deleted(self, meta: PartialMeta) -> None:
         for dependent in self._graph.dependents(meta.uid):
@@ -157,6 +232,7 @@ class GarbageCollector:
         for owner in meta.owner_references:
             self._queue.add(owner.uid)
         self._graph.remove(meta.uid)
+        self._unknown_kinds.discard(meta.uid)
 
     async def _work(self) -> None:
         await self.synced.wait()
@@ -167,6 +243,12 @@ class GarbageCollector:
                 return
             try:
                 await self._collect(uid)
+                self._queue.forget(uid)
+            except _UnknownKind:
+                self._unknown_kinds.add(uid)
+                self._queue.forget(uid)
+            except _InvalidScope:
+                # A retry would not help; a change of the object brings it here again.
                 self._queue.forget(uid)
             except (Conflict, NotFound):
                 self._queue.add_rate_limited(uid)
@@ -202,25 +284,26 @@ class GarbageCollector:
                 self._queue.add(child.meta.uid)
 
     async def _check_owners(self, item: Item) -> None:
-        solid: list[OwnerReference] = []
-        dangling: set[str] = set()
-        waiting: set[str] = set()
+        solid, dangling, waiting = False, set[str](), set[str]()
         for owner in item.meta.owner_references:
             found = self._graph.items.get(owner.uid)
-            if found is None:
-                if await self._is_absent(item, owner):
-                    dangling.add(owner.uid)
-                else:
-                    solid.append(owner)
-            elif found.waits_for_dependents:
+            certain = found is not None and found.is_named_by(owner, item.meta.namespace)
+            if not certain and await self._is_absent(item, owner):
+                dangling.add(owner.uid)
+            elif found is not None and found.waits_for_dependents:
                 waiting.add(owner.uid)
             else:
-                solid.append(owner)
+                solid = True
         if solid:
             if dangling or waiting:
                 await self._drop_owners(item, dangling | waiting)
             return
-        has_dependents = bool(self._graph.dependents(item.meta.uid))
+        dependents = self._graph.dependents(item.meta.uid)
+        foreground = bool(waiting and dependents)
+        version = item.meta.resource_version
+        if foreground and any(dependent.waits_for_dependents for dependent in dependents):
+            # An owner and a dependent both wait: possibly a circle, in which each would wait for the next one.
+            version = await self._unblock_owners(item)
         # Delete exactly this version: the owner references may have changed in the meantime. A Conflict leads
         # to another check with a newer version.
         await self._client.delete(
@@ -228,8 +311,8 @@ class GarbageCollector:
             item.meta.name,
             item.meta.namespace,
             uid=item.meta.uid,
-            resource_version=item.meta.resource_version,
-            propagation="Foreground" if waiting and has_dependents else "Background",
+            resource_version=version,
+            propagation="Foreground" if foreground else _propagation(item),
         )
 
     async def _is_absent(self, item: Item, owner: OwnerReference) -> bool:
@@ -237,16 +320,31 @@ class GarbageCollector:
         try:
             kind = await self._client.resolve(GroupVersionKind.parse(owner.api_version, owner.kind))
         except NotFound:
-            # The kind is not served, so the owner cannot be checked: keep the object.
-            return False
-        namespace = item.meta.namespace if kind.namespaced else ""
-        if kind.namespaced and not namespace:
-            return False
+            raise _UnknownKind from None
+        if kind.namespaced and not item.meta.namespace:
+            raise _InvalidScope
         try:
-            found = await self._client.get(kind, owner.name, namespace)
+            found = await self._client.get(kind, owner.name, item.meta.namespace if kind.namespaced else "")
         except NotFound:
             return True
         return found["metadata"]["uid"] != owner.uid
+
+    async def _unblock_owners(self, item: Item) -> str:
+        """Clear blockOwnerDeletion in all owner references, and return the new resource version."""
+        references = [to_wire(owner) for owner in item.meta.owner_references]
+        for reference in references:
+            reference["blockOwnerDeletion"] = False
+        patch = {
+            "metadata": {
+                "uid": item.meta.uid,
+                "ownerReferences": references,
+                "resourceVersion": item.meta.resource_version,
+            }
+        }
+        patched = await self._client.patch(
+            item.kind, patch, name=item.meta.name, namespace=item.meta.namespace
+        )
+        return patched["metadata"]["resourceVersion"]
 
     async def _drop_owners(self, item: Item, uids: set[str]) -> None:
         kept = [owner for owner in item.meta.owner_references if owner.uid not in uids]
@@ -266,6 +364,17 @@ class GarbageCollector:
             await self._client.patch(item.kind, patch, name=item.meta.name, namespace=item.meta.namespace)
         except NotFound:
             return
+
+
+def _reference_to(owner: Item, dependent: Item) -> OwnerReference:
+    return next(ref for ref in dependent.meta.owner_references if ref.uid == owner.meta.uid)
+
+
+def _propagation(item: Item) -> Propagation:
+    """Return how to delete an object without owners: as its finalizers say, by default in the background."""
+    if ORPHAN in item.meta.finalizers:
+        return "Orphan"
+    return "Foreground" if FOREGROUND in item.meta.finalizers else "Background"
 
 
 def _blocks(child: Item, owner: str) -> bool:

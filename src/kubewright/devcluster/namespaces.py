@@ -17,6 +17,7 @@ from kubewright.api import (
     NotFound,
     Object,
     ObjectKey,
+    kind_of,
 )
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client
@@ -157,6 +158,12 @@ class Namespaces:
         uid, left = namespace.metadata.uid, RemainingContent()
         try:
             await self._require_terminating(namespace)
+            if await self._remove([kind_of(core_v1.Pod)], namespace, left):
+                # As long as Pods are left, nothing else is deleted: they may need it to stop. The conditions do
+                # not mention them.
+                conditions = conditions_of(RemainingContent())
+                await ctx.patch_status(namespace, core_v1.NamespaceStatus(conditions=conditions))
+                return Result(after=requeue_delay(clock.now() - since))
             # First retry only the kinds that had remaining objects; check all kinds once those are gone.
             if held := await self._remove(self._held.get(uid, []), namespace, left):
                 self._held[uid] = held
@@ -187,9 +194,7 @@ class Namespaces:
         return live
 
     async def _namespaced_kinds(self) -> list[Kind]:
-        kinds = [kind for kind in await deletable_kinds(self._client) if kind.namespaced]
-        # Delete Pods last, so that workload controllers do not replace them.
-        return sorted(kinds, key=lambda kind: kind.plural == "pods" and not kind.group)
+        return [kind for kind in await deletable_kinds(self._client) if kind.namespaced]
 
     async def _remove(
         self, kinds: Sequence[Kind], namespace: core_v1.Namespace, left: RemainingContent

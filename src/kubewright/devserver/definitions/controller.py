@@ -1,10 +1,12 @@
 """Follow CustomResourceDefinitions: accept their names, establish them, serve their resources, clean up after them."""
 
 import asyncio
+import itertools
 import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from kubewright.backoff import RETRY_BACKOFF
 from kubewright.devserver.core import Core
 from kubewright.devserver.definitions.api_services import ApiServices
 from kubewright.devserver.definitions.kind import CLEANUP
@@ -214,20 +216,38 @@ class DefinitionController:
             self._spawn(self._end(name, crd))
 
     async def _end(self, name: str, crd: JsonObject) -> None:
-        """Delete all objects of a definition, then remove its finalizer."""
+        """Delete all objects of a definition, then remove its finalizer; retry until it succeeds."""
         group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
 
         async def delete_and_release() -> None:
+            await self._set_terminating(
+                crd, "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress"
+            )
             await self._delete_objects(group, plural)
+            await self._set_terminating(crd, "False", "InstanceDeletionCompleted", "removed all instances")
             await self._api.update(GROUP, PLURAL, "", name, self._release)
 
+        attempts = itertools.count()
         try:
             await self._pause(NAMING_SECONDS)
-            await self._until_stored(delete_and_release)
-        except StatusError as error:
-            _log.warning("custom resource definition %s: %s", name, error)
+            while True:
+                try:
+                    await self._until_stored(delete_and_release)
+                except StatusError as error:
+                    if error.reason == "NotFound":
+                        return
+                    _log.warning("custom resource definition %s: %s", name, error)
+                    await asyncio.sleep(RETRY_BACKOFF.delay(next(attempts)))
+                else:
+                    return
         finally:
             self._ending.discard(name)
+
+    async def _set_terminating(self, crd: JsonObject, status: str, reason: str, message: str) -> None:
+        def change(draft: JsonObject) -> None:
+            set_condition(draft, "Terminating", status, reason, message, self._core.clock.stamp())
+
+        await self._write(crd, change)
 
     @staticmethod
     def _release(crd: JsonObject) -> None:
@@ -243,7 +263,8 @@ class DefinitionController:
         for record in collection.records():
             namespace, _, name = record.key.rpartition("/")
             try:
-                await self._api.delete(group, plural, namespace, name)
+                # Webhooks and policies are not asked, as in kube-apiserver: they could block the deletion forever.
+                await self._api.delete(group, plural, namespace, name, admitted=True)
             except StatusError as error:
                 if error.reason != "NotFound":
                     raise
