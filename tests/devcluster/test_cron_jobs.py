@@ -59,3 +59,11 @@ async def test_kubectl_creates_a_job_manually_while_the_schedule_is_suspended(
     assert found.status.active == []
     message = "Saw a job that the controller did not create or forgot: now"
     await wait_for_events(cluster, ("CronJob", "UnexpectedJob", message))
+
+
+async def test_a_schedule_that_never_comes_is_reported(cluster: Cluster) -> None:
+    await cluster.create(cron_job("never", "59 23 31 2 *"))
+    why = "time difference between two schedules is less than 1 second"
+    message = f"invalid schedule: 59 23 31 2 * : {why}"
+    await wait_for_events(cluster, ("CronJob", "InvalidSchedule", message))
+    assert (await cluster.get(batch_v1.CronJob, "never")).status.last_schedule_time is None

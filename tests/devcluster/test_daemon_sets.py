@@ -1,10 +1,11 @@
 """DaemonSets, on the embedded and on the real control plane."""
 
+import json
 from typing import Any
 
 from devcluster_workloads import pods_of, selector, template, until
 
-from kubewright.api import Meta
+from kubewright.api import Meta, kind_of
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.devcluster import NODE, SCENARIO_ANNOTATION, PodScenario
 from kubewright.testing.cluster import Cluster
@@ -96,3 +97,21 @@ async def test_with_a_surge_the_old_pod_stays_until_the_new_one_is_available(clu
 
     # The template equals the first one, of which a Pod still exists.
     await until(the_old_serves)
+
+
+async def test_a_revision_holds_the_template_as_the_server_stores_it_with_sorted_keys(
+    cluster: Cluster,
+) -> None:
+    await cluster.create(daemon_set("agent"))
+
+    async def revisions() -> list[Any]:
+        found = await cluster.client.list(kind_of(apps_v1.ControllerRevision), namespace=cluster.namespace)
+        return [item for item in found if item["metadata"]["labels"].get("app") == "agent"]
+
+    await until(revisions)
+    (revision,) = await revisions()
+    owner = await cluster.client.get(kind_of(apps_v1.DaemonSet), "agent", cluster.namespace)
+    template = owner["spec"]["template"]
+    assert revision["data"] == {"spec": {"template": {"$patch": "replace", **template}}}
+    assert template["spec"]["containers"][0]["resources"] == {}
+    assert json.dumps(revision["data"]) == json.dumps(revision["data"], sort_keys=True)

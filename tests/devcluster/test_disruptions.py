@@ -48,6 +48,22 @@ async def test_an_evicted_pod_is_listed_as_disrupted_until_it_is_gone(cluster: C
     assert found.status.current_healthy == 3
 
 
+async def test_an_evicted_pod_has_the_condition_disruption_target(cluster: Cluster) -> None:
+    held = pod("held")
+    held.metadata.finalizers = ["example.com/hold"]
+    await cluster.create(held)
+    await cluster.eventually(core_v1.Pod, "held", lambda found: found.status.phase == "Running")
+    await cluster.client.evict("held", cluster.namespace)
+    evicted = await cluster.eventually(
+        core_v1.Pod, "held", lambda found: found.metadata.deletion_timestamp is not None
+    )
+    (condition,) = [item for item in evicted.status.conditions if item.type == "DisruptionTarget"]
+    assert (condition.status, condition.reason) == ("True", "EvictionByEvictionAPI")
+    assert condition.message == "Eviction API: evicting"
+    assert condition.last_transition_time is not None
+    await cluster.client.patch(evicted, {"metadata": {"finalizers": None}})
+
+
 async def test_a_percentage_applies_to_the_desired_replicas(cluster: Cluster) -> None:
     await cluster.create(deployment("web", 3))
     await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)

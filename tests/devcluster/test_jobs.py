@@ -7,7 +7,7 @@ from typing import Any
 from devcluster_workloads import pod_spec, until, wait_for_events
 
 from kubewright.api import Meta, from_wire, parse
-from kubewright.api.builtin import batch_v1, core_v1
+from kubewright.api.builtin import batch_v1, core_v1, meta_v1
 from kubewright.devcluster import SCENARIO_ANNOTATION, PodScenario
 from kubewright.testing.cluster import Cluster
 
@@ -273,3 +273,41 @@ async def test_a_smaller_indexed_job_counts_only_the_indexes_that_it_has(cluster
     )
     assert (found.status.completed_indexes, found.status.succeeded) == ("", 0)
     assert not found.status.conditions
+
+
+async def test_a_job_adopts_matching_pods_and_tracks_them(cluster: Cluster) -> None:
+    orphan = core_v1.Pod(
+        Meta("orphan", labels={"app": "adopted"}, annotations={SCENARIO_ANNOTATION: PodScenario.RUN}),
+        spec=pod_spec(),
+    )
+    orphan.spec.restart_policy = "Never"
+    await cluster.create(orphan)
+    made = job("adopter", PodScenario.RUN, manual_selector=True)
+    made.spec.template.metadata.labels = {"app": "adopted"}
+    made.spec.selector = meta_v1.LabelSelector(match_labels={"app": "adopted"})
+    owner = await cluster.create(made)
+    adopted = await cluster.eventually(core_v1.Pod, "orphan", lambda found: found.metadata.owner_references)
+    (reference,) = adopted.metadata.owner_references
+    assert (reference.uid, reference.controller, reference.block_owner_deletion) == (
+        owner.metadata.uid,
+        True,
+        True,
+    )
+    assert adopted.metadata.finalizers == [TRACKING]
+    await cluster.eventually(batch_v1.Job, "adopter", lambda found: found.status.active == 1)
+    pods = await cluster.client.list(core_v1.Pod, namespace=cluster.namespace, labels="app=adopted")
+    assert [item.metadata.name for item in pods] == ["orphan"]
+
+
+async def test_a_job_releases_pods_that_no_longer_match(cluster: Cluster) -> None:
+    made = job("picky", PodScenario.RUN, manual_selector=True)
+    made.spec.template.metadata.labels = {"app": "picky"}
+    made.spec.selector = meta_v1.LabelSelector(match_labels={"app": "picky"})
+    await cluster.create(made)
+    await cluster.eventually(batch_v1.Job, "picky", lambda found: found.status.active == 1)
+    (pod,) = await cluster.client.list(core_v1.Pod, namespace=cluster.namespace, labels="app=picky")
+    await cluster.client.patch(pod, {"metadata": {"labels": {"app": "other"}}})
+    released = await cluster.eventually(
+        core_v1.Pod, pod.metadata.name, lambda found: not found.metadata.owner_references
+    )
+    assert released.metadata.finalizers == []

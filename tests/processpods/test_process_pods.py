@@ -223,6 +223,7 @@ async def test_init_containers_run_first_and_share_volumes(cluster: Cluster, kub
     ]
     await cluster.create(pod)
     found = await cluster.eventually(core_v1.Pod, "second", is_running)
+    assert found.status.init_container_statuses[0].ready
     end = found.status.init_container_statuses[0].state.terminated
     assert end is not None
     assert end.exit_code == 0

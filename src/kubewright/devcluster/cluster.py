@@ -176,7 +176,7 @@ class DevCluster:
         await register_node(client)
         return [
             deployments.controller(),
-            replica_sets.controller(),
+            *replica_sets.controllers(),
             stateful_sets.controller(),
             daemon_sets.controller(),
             *jobs.controllers(),

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from kubewright.api import AlreadyExists, Meta
+from kubewright.api import AlreadyExists, Meta, problems
 from kubewright.api.builtin import batch_v1, core_v1
 from kubewright.controller import Context, Controller, Index, Options, Result, needs, owned
 from kubewright.devcluster import clock
@@ -113,18 +113,25 @@ class CronJobSync:
         try:
             schedule = Schedule.parse(spec.schedule)
         except ScheduleError as error:
-            self._ctx.warn("UnparseableSchedule", f"unparseable schedule: {spec.schedule} : {error}")
+            self._ctx.warn(
+                "UnparseableSchedule", f"unparseable schedule: {problems.quoted(spec.schedule)} : {error}"
+            )
             return None
         zone = ZoneInfo(spec.time_zone) if spec.time_zone else None
         made = self._owner.metadata.creation_timestamp or self._now
         since = self.status.last_schedule_time or made
         if spec.starting_deadline_seconds is not None:
             since = max(since, self._now - timedelta(seconds=spec.starting_deadline_seconds))
+        if schedule.next_after(since.astimezone(zone or UTC)) is None:
+            # The wording is kube-controller-manager's: it computes the same zero time twice.
+            why = "time difference between two schedules is less than 1 second"
+            self._ctx.warn("InvalidSchedule", f"invalid schedule: {spec.schedule} : {why}")
+            return None
         last, following, missed = missed_times(schedule, since, self._now, zone)
         if missed > MAX_MISSED_TIMES:
             self._ctx.warn(
                 "TooManyMissedTimes",
-                f"too many missed start times: {missed}. Set or decrease .spec.startingDeadlineSeconds or check clock skew",
+                "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew",
             )
         if last is not None and await self._may_start():
             await self._start(last)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from kubewright.api import Condition, controller_of, label_selector
+from kubewright.api import Condition, Object, controller_of, label_selector
 from kubewright.api.builtin import apps_v1, core_v1, meta_v1, policy_v1
 from kubewright.controller import Context, Controller, Index, Options, Result, watch
 from kubewright.devcluster import clock
@@ -34,11 +34,13 @@ async def _expected(budget: policy_v1.PodDisruptionBudget, pods: Sequence[core_v
     owners = {owner.uid: owner for pod in pods if (owner := controller_of(pod.metadata)) is not None}
     total = 0
     for owner in owners.values():
-        found: apps_v1.ReplicaSet | apps_v1.StatefulSet | None = None
+        found: apps_v1.ReplicaSet | apps_v1.StatefulSet | core_v1.ReplicationController | None = None
         if owner.kind == "ReplicaSet":
             found = await ctx.find(apps_v1.ReplicaSet, owner.name)
         elif owner.kind == "StatefulSet":
             found = await ctx.find(apps_v1.StatefulSet, owner.name)
+        elif owner.kind == "ReplicationController":
+            found = await ctx.find(core_v1.ReplicationController, owner.name)
         if found is not None:
             total += 1 if found.spec.replicas is None else found.spec.replicas
         else:
@@ -120,7 +122,7 @@ async def reconcile(budget: policy_v1.PodDisruptionBudget, ctx: Context) -> Resu
     return Result(after=EVICTION_TIMEOUT) if status.disrupted_pods else None
 
 
-def _namespace(obj: core_v1.Pod | apps_v1.ReplicaSet | apps_v1.StatefulSet) -> str:
+def _namespace(obj: Object) -> str:
     return obj.metadata.namespace
 
 
@@ -134,6 +136,7 @@ def controller() -> Controller[policy_v1.PodDisruptionBudget]:
             watch(core_v1.Pod, via=budgets_by_namespace, key=_namespace, when=affects_pod_counts),
             watch(apps_v1.ReplicaSet, via=budgets_by_namespace, key=_namespace),
             watch(apps_v1.StatefulSet, via=budgets_by_namespace, key=_namespace),
+            watch(core_v1.ReplicationController, via=budgets_by_namespace, key=_namespace),
         ],
         options=Options(reporter=NAME),
     )

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from kubewright.api import ApiError
+from kubewright.api import ApiError, label_selector
 from kubewright.api.builtin import batch_v1, core_v1
-from kubewright.controller import Change, Context, Controller, Options, Result, needs, on, owned, watch
+from kubewright.controller import Change, Context, Controller, Index, Options, Result, needs, on, owned, watch
 from kubewright.devcluster import clock
 from kubewright.devcluster.job_pods import (
     TRACKING,
@@ -34,13 +34,21 @@ from kubewright.devcluster.job_pods import (
 )
 from kubewright.devcluster.namespaces import ignore_terminating_namespace
 from kubewright.devcluster.statuses import StoredStatus, condition_of, is_true
-from kubewright.devcluster.workloads import is_active, is_pod_finished, is_ready, pods_by_controller
+from kubewright.devcluster.workloads import (
+    claim_children,
+    is_active,
+    is_orphaned,
+    is_pod_finished,
+    is_ready,
+    pods_by_controller,
+)
 
 NAME = "job-controller"
 TTL_NAME = "ttl-after-finished-controller"
 BACKOFF_LIMIT = 6
 
 Condition = batch_v1.JobCondition
+jobs_by_namespace: Index[batch_v1.Job] = Index(batch_v1.Job, lambda job: [job.metadata.namespace])
 
 
 class JobOutcome(NamedTuple):
@@ -331,14 +339,15 @@ async def reconcile(job: batch_v1.Job, ctx: Context) -> Result | None:
     """Create, delete and count the Pods of a Job."""
     if job.spec.managed_by not in (None, "kubernetes.io/job-controller"):
         return None
-    pods = await ctx.list(pods_by_controller, job.metadata.uid)
     if job.metadata.deletion_timestamp is not None:
-        for pod in pods:
+        for pod in await ctx.list(pods_by_controller, job.metadata.uid):
             if is_tracked(pod):
                 await remove_tracking_finalizer(pod, ctx)
         return None
     if is_finished(job):
         return None
+    selector = label_selector(job.spec.selector)
+    pods = await claim_children(job, selector, pods_by_controller, ctx, finalizer=TRACKING)
     now = clock.now()
     sync = JobSync(job, pods, ctx, now)
     await sync.run()
@@ -393,6 +402,14 @@ def controllers() -> "tuple[Controller[batch_v1.Job], Controller[core_v1.Pod], C
         reconcile,
         name=NAME,
         owns=[owned(core_v1.Pod)],
+        watches=[
+            watch(
+                core_v1.Pod,
+                via=jobs_by_namespace,
+                key=lambda pod: pod.metadata.namespace,
+                when=is_orphaned,
+            )
+        ],
         needs=[needs(core_v1.Pod, "delete")],
         concurrency=4,
         options=Options(reporter=NAME, reconcile_terminating=True),

@@ -1,11 +1,11 @@
 """ControllerRevisions: the numbered history of a StatefulSet's or DaemonSet's templates."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
-from kubewright.api import AlreadyExists, Meta, Object, to_wire
+from kubewright.api import AlreadyExists, JsonObject, Meta, Object, from_wire, kind_of, to_wire
 from kubewright.api.builtin import apps_v1, core_v1
-from kubewright.controller import Context, Index
+from kubewright.controller import Context, Index, RetryLater
 from kubewright.devcluster.workloads import controller_keys, short_hash
 
 HASH = "controller.kubernetes.io/hash"
@@ -15,9 +15,37 @@ HISTORY = 10
 revisions_by_owner: Index[apps_v1.ControllerRevision] = Index(apps_v1.ControllerRevision, controller_keys)
 
 
-def template_data(template: core_v1.PodTemplateSpec) -> dict[str, Any]:
-    """Build the patch that restores a template, in the format of `kubectl rollout undo`."""
-    return {"spec": {"template": {**to_wire(template), "$patch": "replace"}}}
+def template_data(template: JsonObject) -> JsonObject:
+    """Build the patch that restores a template, in the format of `kubectl rollout undo`, with sorted keys."""
+    return _sorted_keys({"spec": {"template": {**template, "$patch": "replace"}}})
+
+
+def _sorted_keys(value: Any) -> Any:
+    if isinstance(value, dict):
+        found = cast(JsonObject, value)
+        return {key: _sorted_keys(found[key]) for key in sorted(found)}
+    if isinstance(value, list):
+        return [_sorted_keys(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def template_of(revision: apps_v1.ControllerRevision) -> core_v1.PodTemplateSpec:
+    """Return the template that a revision restores."""
+    data = revision.data or {}
+    stored = {key: value for key, value in data["spec"]["template"].items() if key != "$patch"}
+    return from_wire(core_v1.PodTemplateSpec, stored)
+
+
+async def _stored_template(owner: Object, template: core_v1.PodTemplateSpec, ctx: Context) -> JsonObject:
+    """Read the template as the server has it: with empty objects, which the decoded one no longer has."""
+    found = await ctx.live.get(kind_of(owner), owner.metadata.name, owner.metadata.namespace)
+    stored = found["spec"]["template"]
+    if (
+        found["metadata"]["uid"] != owner.metadata.uid
+        or from_wire(core_v1.PodTemplateSpec, stored) != template
+    ):
+        raise RetryLater(f"{owner.key} has changed: waiting for the cache to show it")
+    return stored
 
 
 def number_of(revision: apps_v1.ControllerRevision) -> int:
@@ -58,8 +86,7 @@ async def record(
 ) -> History:
     """Record the current template as the latest revision; an equal earlier revision gets a new number instead."""
     known = History(await ctx.list(revisions_by_owner, owner.metadata.uid))
-    data = template_data(template)
-    equal = next((item for item in reversed(known.revisions) if item.data == data), None)
+    equal = next((item for item in reversed(known.revisions) if template_of(item) == template), None)
     if equal is not None and equal is known.latest:
         return known
     number = known.latest.revision + 1 if known.revisions else 1
@@ -67,7 +94,7 @@ async def record(
         raised = await ctx.patch(equal, {"revision": number})
         others = [item for item in known.revisions if item is not equal]
         return History([*others, raised])
-    text = short_hash(data, collisions)
+    text = short_hash(to_wire(template), collisions)
     revision = apps_v1.ControllerRevision(
         Meta(
             f"{owner.metadata.name}-{text}",
@@ -75,7 +102,7 @@ async def record(
             labels={**labels, hashed: text},
             annotations=dict(owner.metadata.annotations),
         ),
-        data=data,
+        data=template_data(await _stored_template(owner, template, ctx)),
         revision=number,
     )
     try:

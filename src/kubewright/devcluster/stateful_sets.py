@@ -9,7 +9,6 @@ from kubewright.api import (
     Meta,
     Object,
     OwnerReference,
-    from_wire,
     label_selector,
     owner_reference,
     to_wire,
@@ -18,7 +17,7 @@ from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.controller import Change, Context, Controller, Index, Options, Result, needs, owned, watch
 from kubewright.devcluster import clock
 from kubewright.devcluster.namespaces import ignore_terminating_namespace
-from kubewright.devcluster.revisions import HASH_LABEL, History, forget_old, record
+from kubewright.devcluster.revisions import HASH_LABEL, History, forget_old, record, template_of
 from kubewright.devcluster.workloads import (
     affects_pod_counts,
     claim_children,
@@ -102,8 +101,7 @@ def desired_ordinals(owner: apps_v1.StatefulSet) -> range:
 def pod_of(owner: apps_v1.StatefulSet, ordinal: int, revision: apps_v1.ControllerRevision) -> core_v1.Pod:
     """Build the Pod of an ordinal from a revision."""
     name = f"{owner.metadata.name}-{ordinal}"
-    template = from_wire(core_v1.PodTemplateSpec, _template_data(revision))
-    pod = pod_from_template(template, name=name, namespace=owner.metadata.namespace)
+    pod = pod_from_template(template_of(revision), name=name, namespace=owner.metadata.namespace)
     pod.metadata.labels.update({POD_NAME: name, POD_INDEX: str(ordinal), HASH_LABEL: revision.metadata.name})
     pod.metadata.generate_name = f"{owner.metadata.name}-"
     pod.spec.hostname, pod.spec.subdomain = name, owner.spec.service_name
@@ -118,11 +116,6 @@ def pod_of(owner: apps_v1.StatefulSet, ordinal: int, revision: apps_v1.Controlle
         for claim_name in sorted(claimed)
     ]
     return pod
-
-
-def _template_data(revision: apps_v1.ControllerRevision) -> dict[str, object]:
-    data = revision.data or {}
-    return {key: value for key, value in data["spec"]["template"].items() if key != "$patch"}
 
 
 def claims_for_ordinal(owner: apps_v1.StatefulSet, ordinal: int) -> list[core_v1.PersistentVolumeClaim]:

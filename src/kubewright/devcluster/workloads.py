@@ -6,7 +6,16 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from kubewright.api import ApiError, LabelMatcher, Meta, Object, controller_of, owner_reference, to_wire
+from kubewright.api import (
+    ApiError,
+    JsonObject,
+    LabelMatcher,
+    Meta,
+    Object,
+    controller_of,
+    owner_reference,
+    to_wire,
+)
 from kubewright.api.builtin import core_v1
 from kubewright.controller import Change, Context, Index
 from kubewright.devcluster.statuses import condition_of, is_true
@@ -47,10 +56,13 @@ def is_orphaned(change: Change[Any]) -> bool:
     )
 
 
-async def claim_children(owner: Object, selector: LabelMatcher, index: Index[T], ctx: Context) -> list[T]:
+async def claim_children(
+    owner: Object, selector: LabelMatcher, index: Index[T], ctx: Context, *, finalizer: str = ""
+) -> list[T]:
     """Return the objects that an owner controls.
 
-    Matching orphans are adopted, and objects that no longer match the selector are released.
+    Matching orphans are adopted, and objects that no longer match the selector are released. A `finalizer` is added
+    to adopted objects and removed from released ones.
     """
     found = await ctx.list(index, owner.metadata.uid)
     if owner.metadata.deletion_timestamp is not None:
@@ -60,20 +72,24 @@ async def claim_children(owner: Object, selector: LabelMatcher, index: Index[T],
         if selector.matches(obj.metadata.labels):
             kept.append(obj)
         else:
-            await _release(owner, obj, ctx)
+            await _release(owner, obj, ctx, finalizer)
     for orphan in await ctx.list(index, orphans_key(owner.metadata.namespace)):
         if orphan.metadata.deletion_timestamp is None and selector.matches(orphan.metadata.labels):
-            adopted = await _adopt(owner, orphan, ctx)
+            adopted = await _adopt(owner, orphan, ctx, finalizer)
             if adopted is not None:
                 kept.append(adopted)
     return kept
 
 
-async def _adopt(owner: Object, orphan: T, ctx: Context) -> T | None:
-    reference = to_wire(owner_reference(owner))
-    patch = {"metadata": {"uid": orphan.metadata.uid, "ownerReferences": [reference]}}
+async def _adopt(owner: Object, orphan: T, ctx: Context, finalizer: str) -> T | None:
+    change: JsonObject = {
+        "uid": orphan.metadata.uid,
+        "ownerReferences": [to_wire(owner_reference(owner))],
+    }
+    if finalizer:
+        change["finalizers"] = [finalizer]
     try:
-        return await ctx.patch(orphan, patch, type="strategic")
+        return await ctx.patch(orphan, {"metadata": change}, type="strategic")
     except ApiError as error:
         if error.status.code in (404, 409, 422):
             # The object is gone or another controller adopted it; its next event triggers another
@@ -82,11 +98,13 @@ async def _adopt(owner: Object, orphan: T, ctx: Context) -> T | None:
         raise
 
 
-async def _release(owner: Object, obj: Object, ctx: Context) -> None:
+async def _release(owner: Object, obj: Object, ctx: Context, finalizer: str) -> None:
     removed = {"$patch": "delete", "uid": owner.metadata.uid}
-    patch = {"metadata": {"uid": obj.metadata.uid, "ownerReferences": [removed]}}
+    change: JsonObject = {"uid": obj.metadata.uid, "ownerReferences": [removed]}
+    if finalizer:
+        change["$deleteFromPrimitiveList/finalizers"] = [finalizer]
     try:
-        await ctx.patch(obj, patch, type="strategic")
+        await ctx.patch(obj, {"metadata": change}, type="strategic")
     except ApiError as error:
         if error.status.code not in (404, 409, 422):
             raise

@@ -113,7 +113,7 @@ def pod_update(
     before = {
         item.name: item for item in (*pod.status.init_container_statuses, *pod.status.container_statuses)
     }
-    inits = [container_status(pod, item, records[item.name]) for item in pod.spec.init_containers]
+    inits = [_init_status(pod, item, records[item.name]) for item in pod.spec.init_containers]
     unfinished = [
         item.name
         for item, init in zip(pod.spec.init_containers, inits, strict=True)
@@ -143,6 +143,16 @@ def pod_update(
         unfinished = []
     status.conditions = conditions_of(pod, moment, status, unfinished)
     return PodUpdate(status, requeue_at, events)
+
+
+def _init_status(
+    pod: core_v1.Pod, container: core_v1.Container, record: ContainerRecord
+) -> core_v1.ContainerStatus:
+    """Build the status of an init container: one that has completed is ready."""
+    status = container_status(pod, container, record)
+    if container.restart_policy != "Always" and _passed(container, status):
+        status.ready = True
+    return status
 
 
 def _passed(container: core_v1.Container, status: core_v1.ContainerStatus) -> bool:

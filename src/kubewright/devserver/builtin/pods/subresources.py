@@ -15,6 +15,12 @@ from kubewright.http.server import Response
 _KUBELET_PORT = 10250
 # Pods in these phases run nothing, so no budget protects them.
 _WITHOUT_BUDGET = ("Pending", "Succeeded", "Failed")
+_EVICTED: JsonObject = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
 _GROUPS = ("containers", "initContainers")
 _RESIZED = ("resources", "resizePolicy")
 _MUTABLE = ("cpu", "memory")
@@ -93,8 +99,40 @@ async def evict(call: EndpointRequest) -> Outcome:
     phase = section(pod, "status").get("phase")
     if phase not in _WITHOUT_BUDGET and not pod["metadata"].get("deletionTimestamp"):
         await _use_budget(call, pod, dry_run=bool(options.get("dryRun")))
+    if not options.get("dryRun"):
+        changed = await _mark_evicted(call, section(options, "preconditions"))
+        if section(options, "preconditions").get("resourceVersion"):
+            version = changed["metadata"]["resourceVersion"]
+            options["preconditions"] = {**options["preconditions"], "resourceVersion": version}
     await call.api.delete("", "pods", call.namespace, call.name, options, user=call.user, admitted=True)
     return Outcome(success({}, 201), 201)
+
+
+async def _mark_evicted(call: EndpointRequest, preconditions: JsonObject) -> JsonObject:
+    """Set the condition DisruptionTarget, if the Pod meets the preconditions of the deletion."""
+
+    def mark(pod: JsonObject) -> None:
+        for title, field, hint in (
+            ("UID", "uid", "The object might have been deleted and then recreated"),
+            ("ResourceVersion", "resourceVersion", "The object might have been modified"),
+        ):
+            desired, found = preconditions.get(field), pod["metadata"].get(field)
+            if desired and desired != found:
+                reason = f"the {title} in the precondition ({desired}) does not match the {title} in record ({found}). {hint}"
+                raise StatusError.conflict("", "Pod", call.name, reason)
+        status: JsonObject = pod.setdefault("status", {})
+        conditions: list[JsonObject] = items(status, "conditions")
+        before = next((item for item in conditions if item["type"] == _EVICTED["type"]), None)
+        since = before.get("lastTransitionTime") if before and before.get("status") == "True" else None
+        evicted = {**_EVICTED, "lastProbeTime": None, "lastTransitionTime": since or call.clock.stamp()}
+        if before is None:
+            status["conditions"] = [*conditions, evicted]
+        else:
+            status["conditions"] = [evicted if item is before else item for item in conditions]
+
+    return await call.api.update(
+        "", "pods", call.namespace, call.name, mark, subresource="status", user=call.user, admitted=True
+    )
 
 
 async def _use_budget(call: EndpointRequest, pod: JsonObject, *, dry_run: bool) -> None:
