@@ -63,7 +63,7 @@ SUBJECTS = {
 
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_answers_what_kubernetes_answers(subject: str) -> None:
-    cases: list[dict[str, Any]] = json.loads((GOLDEN / f"{subject}.json").read_text())
+    cases: list[dict[str, Any]] = json.loads((GOLDEN / f"{subject}.json").read_text())["cases"]
     for case in cases:
         try:
             found = {"answer": SUBJECTS[subject](*case["given"])}

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from kubewright.testing import find_binaries
+from kubewright.testing.controlplane import KUBERNETES
 
 HERE = Path(__file__).parent
 STORIES = sorted(path.stem for path in (HERE / "kubectl").glob("*.yaml"))
@@ -175,7 +176,7 @@ class Recording:
         return HERE / "recorded" / f"{self.name}.json"
 
     def read(self) -> list[dict[str, Any]]:
-        return json.loads(self.path.read_text())
+        return json.loads(self.path.read_text())["commands"]
 
     def write(self, steps: list[Step], answers: list[Printed]) -> None:
         kept = [
@@ -186,4 +187,5 @@ class Recording:
             }
             for step, answer in zip(steps, answers, strict=True)
         ]
-        self.path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+        text = json.dumps(kept, indent=1, ensure_ascii=False)
+        self.path.write_text(f'{{"kubernetes": "{KUBERNETES}", "commands": {text}}}\n')

@@ -19,6 +19,16 @@ IN_TEXT = (
     (re.compile(r'in scheme "[^"]*"'), 'in scheme "SCHEME"'),
     (re.compile(r"127\.0\.0\.1:\d+"), "HOST"),
 )
+_MANAGER_ORDER = ("operation", "manager", "apiVersion", "subresource")
+
+
+def _is_sorted_by_time(entries: Any) -> bool:
+    """Return True if managedFields are in the order in which kube-apiserver writes them."""
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        return False
+    first, *rest = _MANAGER_ORDER
+    keys = [[entry.get(name, "") for name in (first, "time", *rest)] for entry in entries]
+    return keys == sorted(keys)
 
 
 class Normal:
@@ -67,14 +77,24 @@ class Normal:
     def _meta(self, metadata: dict[str, Any]) -> dict[str, Any]:
         found = {name: self.value(item, name) for name, item in metadata.items()}
         if found.get("managedFields"):
-            # Their order follows times of whole seconds, so it changes with the moment.
-            found["managedFields"] = sorted(found["managedFields"], key=str)
+            found["managedFields"] = self._managers(metadata["managedFields"])
         if found.get("continue"):
             found["continue"] = "CONTINUE"
         if "resourceVersion" in found:
             uid = found.get("uid")
             found["resourceVersion"] = self._revision(uid, metadata["resourceVersion"]) if uid else "RV"
         return found
+
+    def _managers(self, entries: Any) -> Any:
+        """Put entries that are sorted by time into an order that does not depend on the moment.
+
+        kube-apiserver sorts them by operation, time in whole seconds, manager, version and subresource: two writes
+        fall into the same second, or not. Entries in any other order stay in that order, so that it is seen.
+        """
+        normal = self.value(entries)
+        if not _is_sorted_by_time(entries):
+            return normal
+        return sorted(normal, key=lambda entry: [entry.get(name, "") for name in _MANAGER_ORDER])
 
     def _revision(self, uid: str, revision: str) -> str:
         known = self._revisions.setdefault(uid, {})

@@ -3,7 +3,7 @@
 import importlib.util
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -52,34 +52,45 @@ def _load(file: Path) -> Scenario:
 
 @cache
 def recorded(name: str) -> dict[str, Any]:
-    """Read what the real server answered, by step."""
-    file = FOLDER / "recorded" / f"{name}.json"
-    return json.loads(file.read_text()) if file.exists() else {}
+    """Read the responses of the real server, by step."""
+    file = recording(name)
+    return json.loads(file.read_text())["answers"] if file.exists() else {}
+
+
+def recording(name: str) -> Path:
+    """Return the file with the real server's responses to a scenario, and its Kubernetes version."""
+    return FOLDER / "recorded" / f"{name}.json"
 
 
 class Run:
-    """One scenario's run against one server."""
+    """A run of steps against one server, with the values that they saved and the normalised responses.
 
-    def __init__(self, scenario: Scenario, target: Target) -> None:
-        self._scenario = scenario
+    `expected` has the responses that a real server gave, by step: a stream is read until it has as many frames.
+    """
+
+    def __init__(
+        self, target: Target, expected: Mapping[str, Any] | None = None, timeout: float = STEP_TIMEOUT
+    ) -> None:
         self._target = target
-        self._values: dict[str, str] = {}
+        self._timeout = timeout
         self._normal = Normal()
-        self._expected = recorded(scenario.name)
+        self._expected = expected or {}
+        self.values: dict[str, str] = {}
         self.answers: dict[str, Any] = {}
 
-    def play(self) -> dict[str, Any]:
-        """Send all steps; gives the normalised answers of those that are compared."""
-        with self._scenario.fixture() as values:
-            self._values.update(values)
-            for step in self._scenario.steps:
-                self._perform(step)
+    def play(self, scenario: Scenario) -> dict[str, Any]:
+        """Send all steps and return the normalised responses to those that are compared."""
+        with scenario.fixture() as values:
+            self.values.update(values)
+            for step in scenario.steps:
+                self.perform(step)
         return self.answers
 
-    def _perform(self, step: Step) -> None:
+    def perform(self, step: Step) -> None:
+        """Send a step, and keep what it saves and, if it is compared, the normalised response."""
         answer = self._ask(step)
         for name, path in step.save.items():
-            self._values[name] = _dig(answer.body, path)
+            self.values[name] = _dig(answer.body, path)
         if step.compared:
             self.answers[step.name] = asdict(
                 Answer(answer.status, self._normal.value(answer.headers), self._normal.value(answer.body))
@@ -88,14 +99,16 @@ class Run:
     def _ask(self, step: Step) -> Answer:
         if step.forgets:
             self._target.forget()
-        deadline = time.monotonic() + STEP_TIMEOUT
+        deadline = time.monotonic() + self._timeout
         while True:
-            answer = self._target.send(step, self._values, self._perform, self._frames(step))
+            answer = self._target.send(step, self.values, self.perform, self._frames(step))
             warned = step.warned in str(answer.headers.get("warning", ""))
             if warned and (step.until is None or step.until(answer.status, answer.body)):
                 return answer
             if time.monotonic() > deadline:
-                raise AssertionError(f"{step.name}: the server did not come to it: {answer}")
+                raise AssertionError(
+                    f"{step.name}: not reached in {self._timeout:g} s, the last response was {answer}"
+                )
             time.sleep(0.05)
 
     def _frames(self, step: Step) -> int:
@@ -106,5 +119,8 @@ class Run:
 
 def _dig(value: Any, path: str) -> str:
     for part in path.split("."):
-        value = value[int(part)] if isinstance(value, list) else value.get(part, "")
+        if isinstance(value, list):
+            value = value[int(part)] if int(part) < len(value) else ""
+        else:
+            value = value.get(part, "") if isinstance(value, dict) else ""
     return str(value)

@@ -1,4 +1,4 @@
-"""The servers that scenarios run against, each in an event loop of its own thread."""
+"""The servers that requests are sent to, each in an event loop of its own thread."""
 
 import asyncio
 import base64
@@ -16,16 +16,24 @@ from typing import Any
 import yaml
 from conformance_exchange import Target
 
+from kubewright.devcluster import DevCluster
+from kubewright.devserver import Server
+from kubewright.testing.controlplane import KUBERNETES, ControlPlane, binaries_folder
+
 USERS = {"jane": ("people",), "mallory": ("people",)}
 
 
 @contextmanager
-def running(kind: str) -> Iterator[Target]:
-    """Run a server of a kind for the length of the context."""
+def running(kind: str, *, controllers: bool = False, kubernetes: str = KUBERNETES) -> Iterator[Target]:
+    """Run a server for the length of the context: "embedded", or "real" of a Kubernetes version.
+
+    With `controllers`, at least the namespace controller and the garbage collector run beside it.
+    """
     with _Thread() as thread, TemporaryDirectory() as folder:
-        server = _embedded() if kind == "embedded" else _real()
-        thread.run(server.__aenter__())
+        plane = _embedded(controllers) if kind == "embedded" else _real(controllers, kubernetes)
+        thread.run(plane.__aenter__())
         try:
+            server = plane.server if isinstance(plane, DevCluster) else plane
             target = _target(server, kind, Path(folder))
             if kind == "embedded":
                 target.skip = thread.skip
@@ -35,21 +43,20 @@ def running(kind: str) -> Iterator[Target]:
             yield target
             target.close()
         finally:
-            thread.run(server.__aexit__(None, None, None))
+            thread.run(plane.__aexit__(None, None, None))
 
 
-def _embedded() -> Any:
-    from kubewright.devserver import Server
-
+def _embedded(controllers: bool) -> Any:
+    if controllers:
+        return DevCluster(workloads=False)
     return Server(disable_admission_plugins=["ServiceAccount"], anonymous=True)
 
 
-def _real() -> Any:
-    from kubewright.testing.controlplane import ControlPlane
-
-    return ControlPlane(
-        controllers=False, users=USERS, api_server_flags=["--disable-admission-plugins=ServiceAccount"]
-    )
+def _real(controllers: bool, kubernetes: str) -> ControlPlane:
+    # KUBEBUILDER_ASSETS, if set, has the binaries of the default version.
+    binaries = None if kubernetes == KUBERNETES else binaries_folder(kubernetes)
+    flags = [] if controllers else ["--disable-admission-plugins=ServiceAccount"]
+    return ControlPlane(binaries, controllers=controllers, users=USERS, api_server_flags=flags)
 
 
 def _target(server: Any, kind: str, folder: Path) -> Target:

@@ -10,7 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from conformance_exchange import Target
-from conformance_scenario import Run, scenarios
+from conformance_scenario import Run, recorded, scenarios
 from conformance_servers import running
 
 
@@ -49,9 +49,9 @@ class Answers:
     def of(self, name: str) -> dict[str, Any]:
         if name not in self._found:
             scenario = next(item for item in scenarios() if item.name == name)
-            run = Run(scenario, self._target)
+            run = Run(self._target, recorded(name))
             try:
-                run.play()
+                run.play(scenario)
             except Exception as error:
                 run.answers["failure"] = repr(error)
             self._found[name] = run.answers

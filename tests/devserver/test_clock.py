@@ -81,3 +81,20 @@ async def test_what_the_server_dates_follows_its_clock() -> None:
         early = {name: text for name, text in dated.items() if since(before, text) < LATER - 1}
         assert not early
         assert since(before, issued["status"]["expirationTimestamp"]) >= LATER + 599
+
+
+@virtual_time
+async def test_a_manager_without_a_time_comes_before_those_that_have_one() -> None:
+    async with Server() as server, Http(server) as http:
+        path = "/apis/apps/v1/namespaces/default/deployments"
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": POD["spec"]}
+        spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
+        await http.create(path, {"metadata": {"name": "web"}, "spec": spec})
+        await asyncio.sleep(LATER)
+        await http.request("PATCH", f"{path}/web/scale", {"spec": {"replicas": 2}}, MERGE)
+        made = (await http.request("GET", f"{path}/web")).json()
+        entries = made["metadata"]["managedFields"]
+        assert [(entry.get("subresource"), "time" in entry) for entry in entries] == [
+            ("scale", False),
+            (None, True),
+        ]

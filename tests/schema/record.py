@@ -21,7 +21,7 @@ import schema_rules
 import schema_values
 from schema_documents import definition
 
-from kubewright.testing.controlplane import ControlPlane
+from kubewright.testing.controlplane import KUBERNETES, ControlPlane
 
 OBSERVED = Path(__file__).parent / "observed"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -160,7 +160,8 @@ def record(server: Server) -> None:
         text = json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True)
         # The server numbers the type of `self`, with a different number each time.
         text = re.sub(r"selfType\d+", "selfType", text)
-        (OBSERVED / f"{name.replace(' ', '_')}.json").write_text(text + "\n")
+        file = OBSERVED / f"{name.replace(' ', '_')}.json"
+        file.write_text(f'{{"kubernetes": "{KUBERNETES}", "answers": {text}}}\n')
 
 
 async def main() -> None:

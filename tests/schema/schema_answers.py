@@ -1,4 +1,4 @@
-"""Answers of a real API server, recorded by `record.py`."""
+"""Responses of a real API server, recorded by `record.py`."""
 
 import json
 import re
@@ -13,7 +13,7 @@ _FOLDER = Path(__file__).parent / "observed"
 
 
 def answers(name: str) -> dict[str, Any]:
-    return json.loads((_FOLDER / f"{name}.json").read_text())
+    return json.loads((_FOLDER / f"{name}.json").read_text())["answers"]
 
 
 def causes(errors: Iterable[FieldError]) -> Counter[tuple[str, str, str]]:

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"runtime/debug"
+	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	corev1 "k8s.io/api/core/v1"
@@ -71,14 +73,30 @@ func answer(subject string, given []json.RawMessage) (any, error) {
 	return nil, fmt.Errorf("no subject %q", subject)
 }
 
-func main() {
-	var cases []struct {
-		Given []json.RawMessage `json:"given"`
+// kubernetes returns the version of Kubernetes that the libraries belong to: v0.36.4 is of v1.36.4.
+func kubernetes() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		panic("no build information")
 	}
-	if err := json.NewDecoder(os.Stdin).Decode(&cases); err != nil {
+	for _, module := range info.Deps {
+		if module.Path == "k8s.io/apimachinery" {
+			return "v1" + strings.TrimPrefix(module.Version, "v0")
+		}
+	}
+	panic("k8s.io/apimachinery is not among the dependencies")
+}
+
+func main() {
+	var file struct {
+		Cases []struct {
+			Given []json.RawMessage `json:"given"`
+		} `json:"cases"`
+	}
+	if err := json.NewDecoder(os.Stdin).Decode(&file); err != nil {
 		panic(err)
 	}
-	for index, one := range cases {
+	for index, one := range file.Cases {
 		row := map[string]any{"given": one.Given}
 		if found, err := answer(os.Args[1], one.Given); err != nil {
 			row["error"] = err.Error()
@@ -93,10 +111,10 @@ func main() {
 		}
 		opening, closing := "", ","
 		if index == 0 {
-			opening = "[\n"
+			opening = fmt.Sprintf("{\"kubernetes\": %q, \"cases\": [\n", kubernetes())
 		}
-		if index == len(cases)-1 {
-			closing = "\n]"
+		if index == len(file.Cases)-1 {
+			closing = "\n]}"
 		}
 		fmt.Printf("%s%s%s\n", opening, bytes.TrimSpace(line.Bytes()), closing)
 	}

@@ -227,7 +227,7 @@ def _plain(value: Any) -> Any:
 
 def recording(name: str) -> list[Any]:
     """Return the recorded responses of the real server."""
-    return json.loads((DATA / f"{name}.json").read_text())
+    return json.loads((DATA / f"{name}.json").read_text())["cases"]
 
 
 def without_structs(message: str) -> str:

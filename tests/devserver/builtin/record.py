@@ -21,7 +21,7 @@ from builtin_cases import (
     wait_until_ready,
 )
 
-from kubewright.testing.controlplane import ControlPlane
+from kubewright.testing.controlplane import KUBERNETES, ControlPlane
 
 PLUGINS = (*DISABLED, "TaintNodesByCondition", "StorageObjectInUseProtection", "PersistentVolumeClaimResize")
 PLAYS = {"accepted": play_accepted, "refused": play_refused, "behavior": play_behavior}
@@ -34,7 +34,8 @@ def record(client: Client) -> None:
     chosen = {"accepted": cases("accepted"), "refused": cases("refused"), "behavior": first_of_each_kind()}
     for name, play in PLAYS.items():
         lines = [json.dumps({"case": case, "real": play(client, case)}) for case in chosen[name]]
-        (DATA / f"{name}.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")
+        text = ",\n".join(lines)
+        (DATA / f"{name}.json").write_text(f'{{"kubernetes": "{KUBERNETES}", "cases": [\n{text}\n]}}\n')
         print(f"{name}: {len(lines)} cases")
 
 

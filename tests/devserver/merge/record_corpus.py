@@ -18,7 +18,7 @@ from typing import Any
 from objects import CRDS
 from scenarios import SCENARIOS
 
-from kubewright.testing.controlplane import ControlPlane
+from kubewright.testing.controlplane import KUBERNETES, ControlPlane
 
 DATA = Path(__file__).parent / "data"
 CONTENT_TYPES = {
@@ -121,7 +121,9 @@ async def main() -> None:
         await asyncio.to_thread(recorder.prepare)
         recorded = await asyncio.gather(*(asyncio.to_thread(recorder.record, one) for one in SCENARIOS))
     lines = ",\n".join(json.dumps(scenario, separators=(",", ":")) for scenario in recorded)
-    (DATA / "ownership.json").write_text(f'{{"crds":{json.dumps(CRDS)},\n"scenarios":[\n{lines}\n]}}\n')
+    (DATA / "ownership.json").write_text(
+        f'{{"kubernetes":"{KUBERNETES}","crds":{json.dumps(CRDS)},\n"scenarios":[\n{lines}\n]}}\n'
+    )
     print(f"{len(recorded)} scenarios, {sum(len(scenario['steps']) for scenario in recorded)} writes")
 
 

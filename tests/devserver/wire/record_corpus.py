@@ -16,7 +16,7 @@ from typing import Any
 
 from bodies import BODIES
 
-from kubewright.testing.controlplane import ControlPlane
+from kubewright.testing.controlplane import KUBERNETES, ControlPlane
 
 DATA = Path(__file__).parent / "data"
 # Of the objects the server makes itself: enough kinds, few of each.
@@ -77,7 +77,9 @@ async def main() -> None:
     DATA.mkdir(exist_ok=True)
     lines = ",\n".join(json.dumps(answer) for answer in recorded["answers"])
     own = ",\n".join(json.dumps(text) for text in recorded["own"])
-    (DATA / "decoding.json").write_text(f'{{"answers":[\n{lines}\n],\n"own":[\n{own}\n]}}\n')
+    (DATA / "decoding.json").write_text(
+        f'{{"kubernetes":"{KUBERNETES}","answers":[\n{lines}\n],\n"own":[\n{own}\n]}}\n'
+    )
     print(f"{len(recorded['answers'])} bodies, {len(recorded['own'])} lists")
 
 

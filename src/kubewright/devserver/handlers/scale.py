@@ -15,7 +15,7 @@ from kubewright.devserver.handlers.patch import (
 )
 from kubewright.devserver.handlers.pipeline import run_update
 from kubewright.devserver.handlers.update import ObjectChange
-from kubewright.devserver.merge import apply_scale, scale_owners
+from kubewright.devserver.merge import apply_scale, scale_owners, sort_entries
 from kubewright.devserver.objects import JsonObject, copy, decode, encode, items, meta, order_meta, section
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource
@@ -161,6 +161,8 @@ def _keep_times(new: JsonObject, old: JsonObject) -> None:
                 entry.pop("time", None)
             else:
                 entry["time"] = time
+    if entries := items(meta(new), "managedFields"):
+        meta(new)["managedFields"] = sort_entries(entries)
 
 
 def _scaler(entry: JsonObject) -> tuple[Any, ...]:

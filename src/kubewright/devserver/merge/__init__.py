@@ -7,6 +7,7 @@ write), `managers` (managedFields entries), `merging`, `comparison`, `membership
 
 from kubewright.devserver.merge.conflicts import ApplyConflicts, OwnershipConflict
 from kubewright.devserver.merge.crd_schema import merge_schema_of_crd
+from kubewright.devserver.merge.managers import sort_entries
 from kubewright.devserver.merge.overlay import overlay
 from kubewright.devserver.merge.ownership import (
     FieldWrite,
@@ -56,5 +57,6 @@ __all__ = [
     "overlay",
     "resets_ownership",
     "scale_owners",
+    "sort_entries",
     "update_managed_fields",
 ]

@@ -79,18 +79,22 @@ def read_managers(entries: Iterable[Mapping[str, Any]]) -> Managers:
 
 
 def write_managers(managers: Managers) -> list[dict[str, Any]]:
-    """Write `metadata.managedFields`: appliers first, then by time and name."""
-    entries = [_entry(manager, managed) for manager, managed in managers.items()]
-    entries.sort(
+    """Write `metadata.managedFields`."""
+    return sort_entries([_entry(manager, managed) for manager, managed in managers.items()])
+
+
+def sort_entries(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return entries of `metadata.managedFields` in their order: appliers first, then by time and name."""
+    return sorted(
+        entries,
         key=lambda entry: (
             entry["operation"],
             entry.get("time") or "",
             entry.get("manager", ""),
             entry["apiVersion"],
             entry.get("subresource", ""),
-        )
+        ),
     )
-    return entries
 
 
 def _entry(identity: ManagerId, managed: Managed) -> dict[str, Any]:
