@@ -29,6 +29,7 @@ class Entry(NamedTuple):
 
 COMMANDS: Mapping[str, Entry] = {
     "dev": Entry("kubewright.cli.dev", "Run an embedded cluster in the foreground."),
+    "envtest": Entry("kubewright.cli.envtest", "Run tests in any language on the embedded API server."),
     "run": Entry("kubewright.cli.run.command", "Run an operator."),
     "install": Entry("kubewright.cli.definitions.install", "Install an operator's CRDs in the cluster."),
     "uninstall": Entry("kubewright.cli.definitions.uninstall", "Delete an operator's CRDs from the cluster."),
@@ -59,7 +60,7 @@ COMMANDS: Mapping[str, Entry] = {
     "version": Entry("kubewright.cli.version", "Print the version."),
 }
 SECTIONS: Mapping[str, Sequence[str]] = {
-    "Start": ("init", "create", "dev", "run"),
+    "Start": ("init", "create", "dev", "envtest", "run"),
     "Verify": ("manifests", "plan", "rbac", "scorecard", "doctor"),
     "Ship": ("build", "bundle", "install", "uninstall", "deploy", "undeploy"),
     "Objects": ("get", "apply", "delete"),

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Collection
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -34,7 +35,7 @@ from kubewright.devcluster.addresses import NODE
 from kubewright.devcluster.garbage import GarbageCollector
 from kubewright.devcluster.kubelet import POD_ENDPOINTS, PodRunner
 from kubewright.devcluster.loopback import Loopback
-from kubewright.devserver import Server
+from kubewright.devserver import AuthorizationMode, Server, ServerCredentials
 from kubewright.manager import Manager, ManagerOptions
 
 OFF = "0"
@@ -74,7 +75,7 @@ class DevCluster:
     `data` names a file that keeps the cluster between runs. A `pod_runner`, such as
     `kubewright.processpods.ProcessPods`, runs the containers of Pods; without one, Pods are simulated. With
     `listen=False` the cluster is reached only through `in_process_config`. Without `workloads` only the namespace
-    controller and the garbage collector run.
+    controller and the garbage collector run. The other arguments are those of `Server`.
     """
 
     def __init__(
@@ -86,6 +87,10 @@ class DevCluster:
         listen: bool = True,
         workloads: bool = True,
         pod_runner: PodRunner | None = None,
+        anonymous: bool = False,
+        credentials: ServerCredentials | None = None,
+        authorization_modes: Collection[AuthorizationMode] = ("RBAC",),
+        disable_admission_plugins: Collection[str] = (),
     ) -> None:
         self._pod_runner = pod_runner
         # Nodes are ready at once here, and no controller would remove the not-ready taint.
@@ -94,7 +99,10 @@ class DevCluster:
             host=host,
             port=port,
             listen=listen,
-            disable_admission_plugins=("TaintNodesByCondition",),
+            disable_admission_plugins={"TaintNodesByCondition", *disable_admission_plugins},
+            anonymous=anonymous,
+            credentials=credentials,
+            authorization_modes=authorization_modes,
             pod_endpoints=POD_ENDPOINTS if pod_runner is None else pod_runner.endpoints,
         )
         self._listen = listen

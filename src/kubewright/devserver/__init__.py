@@ -1,14 +1,17 @@
 """An embedded Kubernetes API server for development and tests, in pure Python.
 
-`Server` runs inside the current event loop and is the entry point. Read in this order: `server` (assembly) and `listener`
+`Server` runs inside the current event loop and is the entry point. Read in this order: `server` (assembly), `credentials` and `listener`
 (HTTPS), `handlers` with `handlers/pipeline.py` (every step of a request in order), `request` (what travels), `auth`,
 `admission`, `registry` and `strategy` (which resources are served, and how kinds differ), `builtin` (built-in kinds), `definitions`
 (CustomResourceDefinitions), `merge` (server-side apply), `wire` (JSON, YAML, protobuf), `storage` (objects under one revision),
 `discovery` (OpenAPI and API groups), `webhook_client`, `bootstrap` (first objects), `faults` (fault injection for tests).
 """
 
-from kubewright.devserver.admission import quota_usage
+from kubewright.certificates import KeyPair
+from kubewright.devserver.admission import ADMISSION_PLUGINS, quota_usage
+from kubewright.devserver.auth import AuthorizationMode
 from kubewright.devserver.builtin.pods.subresources import choose_container
+from kubewright.devserver.credentials import ServerCredentials
 from kubewright.devserver.faults import Fault, Faults, Match
 from kubewright.devserver.objects.clock import Clock
 from kubewright.devserver.objects.status import StatusError
@@ -17,14 +20,18 @@ from kubewright.devserver.server import Server, Statistics, Timing
 from kubewright.devserver.strategy import Endpoint, EndpointRequest
 
 __all__ = [
+    "ADMISSION_PLUGINS",
+    "AuthorizationMode",
     "Clock",
     "Endpoint",
     "EndpointRequest",
     "Fault",
     "Faults",
+    "KeyPair",
     "Match",
     "RequestContext",
     "Server",
+    "ServerCredentials",
     "Statistics",
     "StatusError",
     "Timing",

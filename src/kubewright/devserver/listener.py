@@ -74,15 +74,25 @@ _HOSTS = (
 )
 
 
-def server_context(authority: Authority, host: str) -> ssl.SSLContext:
-    """Return the TLS settings of the server: client certificates are optional."""
+def server_context(
+    authority: Authority, host: str, serving: KeyPair | None = None, client_ca: bytes = b""
+) -> ssl.SSLContext:
+    """Return the TLS settings of the server: client certificates are optional.
+
+    Raise SSLError if `serving` or `client_ca` (PEM) are not valid.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.verify_mode = ssl.CERT_OPTIONAL
     context.load_verify_locations(cadata=authority.pair.certificate.decode())
+    if client_ca:
+        context.load_verify_locations(cadata=client_ca.decode("latin-1"))
     context.set_alpn_protocols(["http/1.1"])
     # Go's and Python's clients keep connections and resume no sessions; tickets were a third of each handshake.
     context.num_tickets = 0
+    if serving is not None:
+        load_pair(context, serving)
+        return context
     pair = authority.serving("kube-apiserver", (*_HOSTS, host))
     # With the chain at hand: OpenSSL would look for it among the authorities at each handshake, a tenth of its time.
     load_pair(context, KeyPair(pair.certificate + b"\n" + authority.pair.certificate, pair.key))

@@ -16,16 +16,17 @@ from msgspec.structs import replace
 from kubewright.certificates import Authority, KeyPair, private_key
 from kubewright.devserver.admission import standard_admission
 from kubewright.devserver.auth import (
-    ISSUER,
+    AuthorizationMode,
     RequestAuthenticator,
     Reviews,
     RoleAuthorizer,
     TokenAuthenticator,
-    TokenIssuer,
+    read_token_file,
 )
 from kubewright.devserver.bootstrap import first_objects, recorded_objects, seed, store_copies
 from kubewright.devserver.builtin import strategy_for
 from kubewright.devserver.core import Core
+from kubewright.devserver.credentials import ServerCredentials
 from kubewright.devserver.definitions import DefinitionController, definition_strategy
 from kubewright.devserver.discovery import Discovery, Documents, OpenApi
 from kubewright.devserver.faults import Faults
@@ -34,7 +35,7 @@ from kubewright.devserver.listener import LIMITS, ApiServerHandler, server_conte
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.clock import Clock
 from kubewright.devserver.registry import Registry, Strategies, builtin_resources
-from kubewright.devserver.request.identity import MASTERS
+from kubewright.devserver.request.identity import MASTERS, User
 from kubewright.devserver.storage import Journal, ObjectStore
 from kubewright.devserver.strategy import Endpoint, Strategy
 from kubewright.devserver.webhook_client import Caller
@@ -58,14 +59,16 @@ class _Parts:
     token_key: bytes
     types: TypeTable
     roles: list[JsonObject]
+    static_tokens: dict[str, User]
 
     @classmethod
-    def load(cls, data: Path | None) -> "_Parts":
+    def load(cls, data: Path | None, token_file: Path | None) -> "_Parts":
+        static_tokens = read_token_file(token_file) if token_file is not None else {}
         journal = Journal(data) if data is not None else None
         authority, token_key = _keys(journal)
         types = load_types()
         types.discovery()
-        return cls(journal, authority, token_key, types, recorded_objects())
+        return cls(journal, authority, token_key, types, recorded_objects(), static_tokens)
 
 
 def _keys(journal: Journal | None) -> tuple[Authority, bytes]:
@@ -122,7 +125,8 @@ class Server:
 
     With `listen=False` only clients in this process reach it, through `handle`. `data` names a file that keeps the
     cluster between runs; with `timing="realistic"` it takes as long as kube-apiserver for work that is done after the
-    response; admission plugins are disabled by their Kubernetes names.
+    response; admission plugins are disabled by their Kubernetes names. `credentials` replace generated certificates
+    and keys. Requests are allowed by any of the `authorization_modes`, without credentials only if `anonymous`.
     `pod_endpoints` are subresources of Pods that a kubelet would answer (log, exec, attach, portforward).
     """
 
@@ -136,6 +140,8 @@ class Server:
         timing: Timing = "fast",
         anonymous: bool = False,
         disable_admission_plugins: Collection[str] = (),
+        credentials: ServerCredentials | None = None,
+        authorization_modes: Collection[AuthorizationMode] = ("RBAC",),
         pod_endpoints: Mapping[str, Endpoint] | None = None,
     ) -> None:
         self._data = data
@@ -144,6 +150,8 @@ class Server:
         self._timing = timing
         self._anonymous = anonymous
         self._disabled = disable_admission_plugins
+        self._credentials = credentials or ServerCredentials()
+        self._authorization_modes = authorization_modes
         self._pod_endpoints = pod_endpoints or {}
         self._stack = AsyncExitStack()
         self._http: HttpServer | None = None
@@ -153,7 +161,7 @@ class Server:
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
-            parts = await asyncio.to_thread(_Parts.load, self._data)
+            parts = await asyncio.to_thread(_Parts.load, self._data, self._credentials.token_file)
             self._authority = parts.authority
             self._assemble(loop, parts)
             stack.callback(self._core.store.close)
@@ -178,7 +186,10 @@ class Server:
         await self._stack.aclose()
 
     async def _listening(self, authority: Authority) -> HttpServer:
-        context = await asyncio.to_thread(server_context, authority, self._host)
+        given = self._credentials
+        context = await asyncio.to_thread(
+            server_context, authority, self._host, given.serving, given.client_ca
+        )
         handler = ApiServerHandler(self.handle, self._core.clock.seconds)
         return HttpServer(handler, self._host, self.port, tls=context, limits=LIMITS, grace=0.0)
 
@@ -186,13 +197,15 @@ class Server:
         clock, types, registry = Clock(loop), parts.types, Registry()
         store = ObjectStore(parts.journal, clock.seconds)
         self.faults: Faults = Faults(store)
-        issuer = TokenIssuer.from_pem(parts.token_key, clock.seconds)
+        issuer = self._credentials.issuer(parts.token_key, clock.seconds)
         self._core = core = Core(store, registry, types, clock, realistic=self._timing == "realistic")
         core.api = api = StoreAccess(core)
-        core.authorizer = authorizer = RoleAuthorizer(store, api)
+        core.authorizer = authorizer = RoleAuthorizer(store, api, self._authorization_modes)
         self._caller = Caller(api)
         core.admission = standard_admission(core, self._caller, disabled=self._disabled)
         self._tokens = TokenAuthenticator(issuer, api)
+        for token, user in parts.static_tokens.items():
+            self._tokens.add_user(token, user)
         authenticator = RequestAuthenticator(self._tokens, anonymous=self._anonymous)
         reviews = Reviews(authorizer, self._tokens, issuer)
         strategies = _strategies(clock, reviews, self._pod_endpoints)
@@ -200,7 +213,7 @@ class Server:
             registry.add(resource)
         self._discovery = Discovery(registry)
         documents = Documents(
-            self._discovery, OpenApi(registry, types), issuer.key_set, lambda: _issuer_document(self.url)
+            self._discovery, OpenApi(registry, types), issuer.key_set, lambda: issuer.document(self.url)
         )
         route = ResourceRouter(core, documents).route
         self._pipeline = RequestPipeline(authenticator, authorizer, self.faults, route)
@@ -213,8 +226,9 @@ class Server:
 
     @property
     def ca_pem(self) -> bytes:
-        """Return the certificate by which clients recognize the server."""
-        return self._authority.pair.certificate
+        """Return the certificates by which clients recognize the server."""
+        serving = self._credentials.serving
+        return self._authority.pair.certificate if serving is None else serving.certificate
 
     def kubeconfig(self) -> JsonObject:
         """Return a kubeconfig of the administrator, with a new client certificate."""
@@ -293,16 +307,6 @@ def _strategies(clock: Clock, reviews: Reviews, pod_endpoints: Mapping[str, Endp
         return strategy
 
     return find
-
-
-def _issuer_document(url: str) -> JsonObject:
-    return {
-        "issuer": ISSUER,
-        "jwks_uri": f"{url}/openid/v1/jwks",
-        "response_types_supported": ["id_token"],
-        "subject_types_supported": ["public"],
-        "id_token_signing_alg_values_supported": ["ES256"],
-    }
 
 
 def _base64(data: bytes) -> str:

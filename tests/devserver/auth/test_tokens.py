@@ -3,14 +3,19 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubewright.devserver.auth.token_keys import SigningKey
 from kubewright.devserver.auth.tokens import ISSUER, InvalidToken, TokenIssuer
 
 NOW = 1_767_225_600.0
 """The time on the clock of every issuer here: the token below must not expire while other tests run."""
 
 
+def new_key() -> SigningKey:
+    return SigningKey(ec.generate_private_key(ec.SECP256R1()))
+
+
 def issuer() -> TokenIssuer:
-    return TokenIssuer(ec.generate_private_key(ec.SECP256R1()), lambda: NOW)
+    return TokenIssuer(new_key(), lambda: NOW)
 
 
 ISSUED_BY = issuer()
@@ -30,8 +35,8 @@ def test_a_token_of_another_key_is_refused() -> None:
 
 
 def test_a_token_is_refused_once_it_has_expired() -> None:
-    key, now = ec.generate_private_key(ec.SECP256R1()), NOW
-    issuing = TokenIssuer(key, lambda: now)
+    now = NOW
+    issuing = TokenIssuer(new_key(), lambda: now)
     token, expires = issuing.issue(namespace="ns", name="robot", uid="u1", audiences=[], seconds=600)
     assert expires == NOW + 600
     now = NOW + 599

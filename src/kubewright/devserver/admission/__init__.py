@@ -5,7 +5,7 @@ Read in this order: `standard_admission` below (the entry point: all plugins in 
 `matching` and `versions` (which writes match, and in which version), then one file for each other concern.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 
 from kubewright.devserver.admission.certificates import (
     CertificateApproval,
@@ -33,39 +33,63 @@ from kubewright.devserver.request.admission import AdmissionChain, AdmissionPlug
 from kubewright.devserver.webhook_client import Caller
 
 
+class _Shared:
+    """What plugins are built from: the parts of the server, and readers that several plugins share."""
+
+    def __init__(self, core: Core, caller: Caller) -> None:
+        self.core, self.api = core, core.api
+        self.versions = Versions(core, self.api, core.authorizer)
+        self._caller = caller
+
+    def webhooks(self, plural: str) -> Hooks:
+        """Return the reader of webhook configurations."""
+        return Hooks(plural, self.core, self.api, self.versions, self._caller)
+
+    def policies(self, plural: str) -> PolicySet:
+        """Return the reader of admission policies."""
+        return PolicySet(plural, self.core, self.api)
+
+
+_PLUGINS: Mapping[str, Callable[[_Shared], AdmissionPlugin]] = {
+    "NamespaceLifecycle": lambda shared: NamespaceLifecycle(shared.api),
+    "LimitRanger": lambda shared: LimitRanger(shared.api),
+    "ServiceAccount": lambda shared: ServiceAccounts(shared.api),
+    "TaintNodesByCondition": lambda shared: TaintNodesByCondition(),
+    "PodSecurity": lambda shared: PodSecurity(shared.api),
+    "Priority": lambda shared: PodPriority(shared.core.store, shared.api),
+    "DefaultTolerationSeconds": lambda shared: DefaultTolerationSeconds(),
+    "DefaultStorageClass": lambda shared: DefaultStorageClass(shared.core.store, shared.api),
+    "StorageObjectInUseProtection": lambda shared: StorageObjectInUseProtection(),
+    "PersistentVolumeClaimResize": lambda shared: PersistentVolumeClaimResize(shared.api),
+    "RuntimeClass": lambda shared: RuntimeClasses(shared.api),
+    "CertificateApproval": lambda shared: CertificateApproval(shared.core.authorizer),
+    "CertificateSigning": lambda shared: CertificateSigning(shared.core.authorizer),
+    "CertificateSubjectRestriction": lambda shared: CertificateSubjectRestriction(),
+    "DefaultIngressClass": lambda shared: DefaultIngressClass(shared.api),
+    "MutatingAdmissionPolicy": lambda shared: MutatingPolicies(
+        shared.policies("mutatingadmissionpolicies"), shared.core, shared.versions
+    ),
+    "MutatingAdmissionWebhook": lambda shared: MutatingWebhooks(
+        shared.webhooks("mutatingwebhookconfigurations"), shared.versions
+    ),
+    "ValidatingAdmissionPolicy": lambda shared: ValidatingPolicies(
+        shared.policies("validatingadmissionpolicies"), shared.versions
+    ),
+    "ValidatingAdmissionWebhook": lambda shared: ValidatingWebhooks(
+        shared.webhooks("validatingwebhookconfigurations")
+    ),
+    "ResourceQuota": lambda shared: ResourceQuotas(shared.api, shared.core.clock),
+}
+ADMISSION_PLUGINS = tuple(_PLUGINS)
+"""The plugins that kube-apiserver runs by default and the embedded server has, in their order."""
+
+
 def standard_admission(core: Core, caller: Caller, *, disabled: Collection[str] = ()) -> AdmissionChain:
-    """Return the plugins that kube-apiserver runs by default, in its order, without the disabled ones."""
-    api, authorizer = core.api, core.authorizer
-    versions = Versions(core, api, authorizer)
-    mutating = Hooks("mutatingwebhookconfigurations", core, api, versions, caller)
-    validating = Hooks("validatingwebhookconfigurations", core, api, versions, caller)
-    validating_policies = PolicySet("validatingadmissionpolicies", core, api)
-    mutating_policies = PolicySet("mutatingadmissionpolicies", core, api)
-    plugins: dict[str, AdmissionPlugin] = {
-        "NamespaceLifecycle": NamespaceLifecycle(api),
-        "LimitRanger": LimitRanger(api),
-        "ServiceAccount": ServiceAccounts(api),
-        "TaintNodesByCondition": TaintNodesByCondition(),
-        "PodSecurity": PodSecurity(api),
-        "Priority": PodPriority(core.store, api),
-        "DefaultTolerationSeconds": DefaultTolerationSeconds(),
-        "DefaultStorageClass": DefaultStorageClass(core.store, api),
-        "StorageObjectInUseProtection": StorageObjectInUseProtection(),
-        "PersistentVolumeClaimResize": PersistentVolumeClaimResize(api),
-        "RuntimeClass": RuntimeClasses(api),
-        "CertificateApproval": CertificateApproval(core.authorizer),
-        "CertificateSigning": CertificateSigning(core.authorizer),
-        "CertificateSubjectRestriction": CertificateSubjectRestriction(),
-        "DefaultIngressClass": DefaultIngressClass(api),
-        "MutatingAdmissionPolicy": MutatingPolicies(mutating_policies, core, versions),
-        "MutatingAdmissionWebhook": MutatingWebhooks(mutating, versions),
-        "ValidatingAdmissionPolicy": ValidatingPolicies(validating_policies, versions),
-        "ValidatingAdmissionWebhook": ValidatingWebhooks(validating),
-        "ResourceQuota": ResourceQuotas(api, core.clock),
-    }
-    if unknown := sorted(set(disabled) - plugins.keys()):
-        raise ValueError(f"unknown admission plugin {unknown[0]}: there are {', '.join(plugins)}")
-    return AdmissionChain([plugin for name, plugin in plugins.items() if name not in disabled])
+    """Return the plugins of `ADMISSION_PLUGINS` without the disabled ones; raise ValueError for an unknown name."""
+    if unknown := sorted(set(disabled) - _PLUGINS.keys()):
+        raise ValueError(f"unknown admission plugin {unknown[0]}: there are {', '.join(_PLUGINS)}")
+    shared = _Shared(core, caller)
+    return AdmissionChain([create(shared) for name, create in _PLUGINS.items() if name not in disabled])
 
 
-__all__ = ["quota_usage", "standard_admission"]
+__all__ = ["ADMISSION_PLUGINS", "quota_usage", "standard_admission"]

@@ -1,6 +1,6 @@
 """Authentication and authorization.
 
-Read in this order: `authentication` (certificates, tokens, impersonation), `tokens` (ServiceAccount tokens), `rbac`
+Read in this order: `authentication` (certificates, tokens, impersonation), `tokens` (ServiceAccount tokens) and `token_keys`, `rbac`
 (`RoleAuthorizer`, the entry point) with `rules` (matching), `escalation` (writes of roles and bindings), `reviews` (TokenReview,
 SubjectAccessReview and the other review kinds).
 """
@@ -10,17 +10,18 @@ from kubewright.devserver.auth.authentication import (
     RequestAuthenticator,
     TokenAuthenticator,
     impersonated,
+    read_token_file,
     service_account_user,
 )
 from kubewright.devserver.auth.escalation import check_escalation
-from kubewright.devserver.auth.rbac import GROUP, RoleAuthorizer
+from kubewright.devserver.auth.rbac import GROUP, AuthorizationMode, RoleAuthorizer
 from kubewright.devserver.auth.reviews import Reviews
-from kubewright.devserver.auth.tokens import ISSUER, TokenIssuer
+from kubewright.devserver.auth.tokens import TokenIssuer
 
 __all__ = [
     "ANONYMOUS",
     "GROUP",
-    "ISSUER",
+    "AuthorizationMode",
     "RequestAuthenticator",
     "Reviews",
     "RoleAuthorizer",
@@ -28,5 +29,6 @@ __all__ = [
     "TokenIssuer",
     "check_escalation",
     "impersonated",
+    "read_token_file",
     "service_account_user",
 ]

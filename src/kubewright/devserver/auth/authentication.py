@@ -1,12 +1,14 @@
 """Authentication: client certificates, bearer tokens, ServiceAccount tokens, impersonation."""
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from kubewright.devserver.auth.rbac import RoleAuthorizer
-from kubewright.devserver.auth.tokens import ISSUER, InvalidToken, TokenIssuer
+from kubewright.devserver.auth.tokens import InvalidToken, TokenIssuer
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.identity import AUTHENTICATED, CREDENTIAL_ID, Attributes, User, forbidden
 from kubewright.devserver.request.info import FINGERPRINT
@@ -28,7 +30,7 @@ def service_account_user(
 
 
 class TokenAuthenticator:
-    """Authenticate the tokens that the server issued."""
+    """Authenticate the tokens that the server issued, and static tokens."""
 
     def __init__(self, issuer: TokenIssuer, api: Access) -> None:
         self._issuer = issuer
@@ -37,10 +39,18 @@ class TokenAuthenticator:
 
     def add(self, token: str, name: str, groups: Sequence[str] = ()) -> None:
         """Register a static token of a user."""
-        self._users[token] = User(name, groups=(*groups, AUTHENTICATED))
+        self.add_user(token, User(name, groups=tuple(groups)))
 
-    def check(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[User, list[str]]:
-        """Return the user of a token and the audiences that match, or raise InvalidToken."""
+    def add_user(self, token: str, user: User) -> None:
+        """Register a static token of a user, who becomes a member of system:authenticated."""
+        self._users[token] = replace(user, groups=(*user.groups, AUTHENTICATED))
+
+    def check(self, token: str, audiences: Sequence[str] = ()) -> tuple[User, list[str]]:
+        """Return the user of a token and the audiences that match, or raise InvalidToken.
+
+        Without audiences those of the server are meant.
+        """
+        audiences = audiences or self._issuer.audiences
         if user := self._users.get(token):
             return user, list(audiences)
         claims = self._issuer.claims(token)
@@ -99,6 +109,25 @@ class RequestAuthenticator:
         if self._anonymous and not scheme:
             return ANONYMOUS
         raise StatusError.unauthorized()
+
+
+def read_token_file(path: Path) -> dict[str, User]:
+    """Return the users of a static token file: lines with token, name, uid and, in quotes, groups.
+
+    Raise OSError if the file cannot be read, and ValueError with the line that is not in this form.
+    """
+    users: dict[str, User] = {}
+    with path.open(newline="") as file:
+        for number, row in enumerate(csv.reader(file, skipinitialspace=True), 1):
+            if not row or row[0].startswith("#"):
+                continue
+            if len(row) < 3:
+                raise ValueError(
+                    f"line {number}: expected token, user name, user uid, found {len(row)} columns"
+                )
+            groups = [group.strip() for group in row[3].split(",")] if len(row) > 3 else []
+            users[row[0]] = User(row[1], row[2], tuple(filter(None, groups)))
+    return users
 
 
 def _certificate_user(certificate: Mapping[str, Any]) -> User:

@@ -6,7 +6,7 @@ from typing import Any
 from kubewright.api import problems
 from kubewright.devserver.auth.authentication import TokenAuthenticator
 from kubewright.devserver.auth.rbac import RoleAuthorizer
-from kubewright.devserver.auth.tokens import ISSUER, MIN_SECONDS, InvalidToken, TokenIssuer
+from kubewright.devserver.auth.tokens import MIN_SECONDS, InvalidToken, TokenIssuer
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.clock import format_time
 from kubewright.devserver.objects.status import StatusError
@@ -47,7 +47,7 @@ class Reviews:
         if not spec.get("token"):
             raise StatusError.bad_request("token is required for TokenReview in authentication")
         await call.run_validating_admission(body)
-        audiences = spec.get("audiences") or [ISSUER]
+        audiences = spec.get("audiences") or self._issuer.audiences
         try:
             user, matching = self._tokens.check(spec.get("token", ""), audiences)
         except InvalidToken as error:
@@ -114,7 +114,7 @@ class Reviews:
             text = "must match the service account name if specified"
             error = problems.invalid("metadata.name", given, text)
             raise StatusError.invalid(call.gvk.group, call.gvk.kind, call.name, [error])
-        audiences = spec.get("audiences") or [ISSUER]
+        audiences = spec.get("audiences") or list(self._issuer.audiences)
         body["metadata"] = {
             **metadata,
             "name": call.name,

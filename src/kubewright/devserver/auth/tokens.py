@@ -1,22 +1,16 @@
-"""ServiceAccount tokens: JSON Web Tokens signed with the server's elliptic-curve key (ES256)."""
+"""ServiceAccount tokens: JSON Web Tokens, signed with the server's key."""
 
 import base64
 import binascii
-import hashlib
 import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
+from kubewright.devserver.auth.token_keys import SigningKey, VerificationKey, base64url
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 MIN_SECONDS = 600
-_ES256 = ec.ECDSA(hashes.SHA256())
-_HALF = 32
 _MOST_VERIFIED = 1024
 """Tokens whose signature is not checked again: that takes longer than the rest of most requests."""
 
@@ -26,25 +20,28 @@ class InvalidToken(Exception):
 
 
 class TokenIssuer:
-    """Sign and check ServiceAccount tokens."""
+    """Sign and check ServiceAccount tokens.
 
-    def __init__(self, key: ec.EllipticCurvePrivateKey, now: Callable[[], float]) -> None:
+    Tokens name the first of `issuers`, and those of all are accepted. `verification` are the public keys that verify
+    tokens; by default that of the signing key. `now` returns the seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        key: SigningKey,
+        now: Callable[[], float],
+        *,
+        verification: Sequence[VerificationKey] = (),
+        issuers: Sequence[str] = (ISSUER,),
+        audiences: Sequence[str] = (),
+    ) -> None:
         self._key = key
         self._now = now
-        self._public = key.public_key()
-        der = self._public.public_bytes(
-            serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-        )
-        self._key_id = _encode(hashlib.sha256(der).digest())
+        self._verification = {item.key_id: item for item in verification or (key.verification,)}
+        self._issuers = tuple(issuers)
+        self.audiences: tuple[str, ...] = tuple(audiences or issuers)
+        """The audiences of the server itself: those of a token that is requested for none."""
         self._verified: dict[str, dict[str, Any]] = {}
-
-    @classmethod
-    def from_pem(cls, pem: bytes, now: Callable[[], float]) -> "TokenIssuer":
-        """Return an issuer with a stored key; `now` returns the seconds since the epoch."""
-        key = serialization.load_pem_private_key(pem, None)
-        if not isinstance(key, ec.EllipticCurvePrivateKey):
-            raise TypeError("the token key is not an elliptic curve key")
-        return cls(key, now)
 
     def issue(
         self,
@@ -64,20 +61,18 @@ class TokenIssuer:
             "serviceaccount": {"name": name, "uid": uid},
         }
         claims = {
-            "aud": list(audiences) or [ISSUER],
+            "aud": list(audiences) or list(self.audiences),
             "exp": now + seconds,
             "iat": now,
-            "iss": ISSUER,
+            "iss": self.issuer,
             "jti": str(uuid.uuid4()),
             "kubernetes.io": private,
             "nbf": now,
             "sub": f"system:serviceaccount:{namespace}:{name}",
         }
-        head = {"alg": "ES256", "kid": self._key_id}
-        body = f"{_encode(_json(head))}.{_encode(_json(claims))}"
-        r, s = decode_dss_signature(self._key.sign(body.encode(), _ES256))
-        signature = r.to_bytes(_HALF, "big") + s.to_bytes(_HALF, "big")
-        return f"{body}.{_encode(signature)}", now + seconds
+        head = {"alg": self._key.verification.algorithm, "kid": self._key.verification.key_id}
+        body = f"{base64url(_json(head))}.{base64url(_json(claims))}"
+        return f"{body}.{base64url(self._key.sign(body.encode()))}", now + seconds
 
     def claims(self, token: str) -> dict[str, Any]:
         """Check a token's signature, issuer and times; return what it claims."""
@@ -93,40 +88,52 @@ class TokenIssuer:
 
     def _verify(self, token: str) -> dict[str, Any]:
         body, _, signature = token.rpartition(".")
-        raw = _decode(signature)
-        if body.count(".") != 1 or len(raw) != 2 * _HALF:
+        if body.count(".") != 1:
             raise InvalidToken("invalid bearer token")
-        der = encode_dss_signature(int.from_bytes(raw[:_HALF], "big"), int.from_bytes(raw[_HALF:], "big"))
-        try:
-            self._public.verify(der, body.encode(), _ES256)
-        except InvalidSignature:
-            raise InvalidToken("invalid bearer token") from None
-        claims: dict[str, Any] = json.loads(_decode(body.partition(".")[2]))
-        if claims.get("iss") != ISSUER:
+        head, _, payload = body.partition(".")
+        key = self._verification.get(str(_read(head).get("kid")))
+        if key is None or not key.verifies(_decode(signature), body.encode()):
+            raise InvalidToken("invalid bearer token")
+        claims = _read(payload)
+        if claims.get("iss") not in self._issuers:
             raise InvalidToken("invalid bearer token")
         return claims
 
     def key_set(self) -> dict[str, Any]:
-        """Return the public key as a JSON Web Key Set."""
-        numbers = self._public.public_numbers()
-        key = {
-            "use": "sig",
-            "kty": "EC",
-            "kid": self._key_id,
-            "crv": "P-256",
-            "alg": "ES256",
-            "x": _encode(numbers.x.to_bytes(_HALF, "big")),
-            "y": _encode(numbers.y.to_bytes(_HALF, "big")),
+        """Return the public keys as a JSON Web Key Set."""
+        return {"keys": [key.json_web_key() for key in self._verification.values()]}
+
+    def document(self, url: str) -> dict[str, Any]:
+        """Return the OpenID configuration of a server at a URL."""
+        return {
+            "issuer": self.issuer,
+            "jwks_uri": f"{url}/openid/v1/jwks",
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": sorted(
+                {key.algorithm for key in self._verification.values()}
+            ),
         }
-        return {"keys": [key]}
+
+    @property
+    def issuer(self) -> str:
+        """Return the issuer that new tokens name."""
+        return self._issuers[0]
 
 
 def _json(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def _encode(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+def _read(text: str) -> dict[str, Any]:
+    """Decode a part of a token; raise InvalidToken if it is not a JSON object."""
+    try:
+        found = json.loads(_decode(text))
+    except ValueError:
+        raise InvalidToken("invalid bearer token") from None
+    if not isinstance(found, dict):
+        raise InvalidToken("invalid bearer token")
+    return cast("dict[str, Any]", found)
 
 
 def _decode(text: str) -> bytes:

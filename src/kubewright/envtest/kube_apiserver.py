@@ -1,0 +1,171 @@
+"""The stand-in for kube-apiserver: the embedded server with the flags of the real one.
+
+Its objects are in a file in the data directory of the stand-in for etcd, so that a restart of either keeps them. Lines on
+standard error begin with `Error:` or `Warning:`; an error exits with 1.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import ssl
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from kubewright.api import KubewrightError
+from kubewright.devserver import ADMISSION_PLUGINS, Server
+from kubewright.envtest.etcd import DATA_DIRECTORY, PARENT_POLL, parent_descriptor, watched_parent
+from kubewright.envtest.flags import FlagError, KnownFlags, help_text, parse
+from kubewright.envtest.settings import Settings, SettingsError, read_settings
+
+ETCD_SECONDS = 20.0
+"""How long to wait for etcd, as the real one does."""
+_POLL = 0.05
+
+
+class StartError(Exception):
+    """What keeps the server from starting."""
+
+
+def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run the server until SIGTERM or SIGINT, or until the parent process ends; return the exit code."""
+    parent = watched_parent()
+    logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
+    known = KnownFlags.load()
+    try:
+        flags = parse(arguments, environment, known)
+        if flags.flag("help"):
+            print(help_text(known), end="")
+            return 0
+        if flags.flag("version"):
+            print(f"Kubernetes {known.version}")
+            return 0
+        settings = read_settings(flags, known, ADMISSION_PLUGINS)
+        for warning in settings.warnings:
+            print(warning, file=sys.stderr)
+        asyncio.run(_serve(settings, parent))
+    except (FlagError, SettingsError, StartError, KubewrightError) as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+async def _serve(settings: Settings, parent: int | None) -> None:
+    stopped = _stop_event(parent)
+    data = await _data_file(settings)
+    async with AsyncExitStack() as stack:
+        try:
+            await stack.enter_async_context(_serving(settings, data))
+        except ssl.SSLError as error:
+            raise StartError(
+                f"the serving certificate or the client CA is not valid: {error.reason}"
+            ) from None
+        except ValueError as error:
+            raise StartError(str(error)) from None
+        except OSError as error:
+            raise StartError(_listen_error(settings, error)) from None
+        # Objects that exist now live as long as the process: exempt them from garbage collection.
+        gc.freeze()
+        await stopped.wait()
+
+
+def _serving(settings: Settings, data: Path) -> AbstractAsyncContextManager[object]:
+    """Return the server, or the whole cluster, whose modules take longer to import."""
+    if settings.controllers:
+        cluster = import_module("kubewright.envtest.cluster")
+        return cast("AbstractAsyncContextManager[object]", cluster.dev_cluster(settings, data))
+    return Server(
+        data=data,
+        host=settings.host,
+        port=settings.port,
+        anonymous=settings.anonymous,
+        disable_admission_plugins=settings.disabled_plugins,
+        credentials=settings.credentials,
+        authorization_modes=settings.authorization_modes,
+    )
+
+
+def _listen_error(settings: Settings, error: OSError) -> str:
+    why = os.strerror(error.errno).lower() if error.errno else str(error)
+    if error.filename:
+        return f"open {error.filename}: {why}"
+    address = f"{settings.host}:{settings.port}"
+    return f"failed to create listener: failed to listen on {address}: listen tcp {address}: bind: {why}"
+
+
+def _stop_event(parent: int | None) -> asyncio.Event:
+    """Return an event that a signal sets, and the end of the parent process."""
+    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    if (descriptor := parent_descriptor(parent)) is not None:
+        loop.add_reader(descriptor, stopped.set)
+
+    def check() -> None:
+        if os.getppid() != parent:
+            stopped.set()
+        elif descriptor is None:
+            loop.call_later(PARENT_POLL, check)
+
+    if parent is not None:
+        check()
+    return stopped
+
+
+async def _data_file(settings: Settings) -> Path:
+    """Return the file of the data, in the directory that etcd names; raise StartError if there is no etcd."""
+    folder, prefix = await _data_directory(settings.etcd), settings.etcd_prefix.strip("/")
+    return Path(folder, f"{quote(prefix, safe='') or 'root'}.sqlite")
+
+
+async def _data_directory(url: str) -> str:
+    failure = ""
+    try:
+        async with asyncio.timeout(ETCD_SECONDS):
+            while True:
+                try:
+                    status, body = await _get(url, DATA_DIRECTORY)
+                except (OSError, EOFError) as error:
+                    failure = str(error)
+                    await asyncio.sleep(_POLL)
+                    continue
+                if status != 200:
+                    raise StartError(
+                        f"--etcd-servers {url}: not kubewright's etcd: start the etcd of `kubewright envtest path`"
+                    )
+                return msgspec.json.decode(body, type=str)
+    except TimeoutError:
+        raise StartError(f"--etcd-servers {url}: etcd does not answer: {failure}") from None
+
+
+async def _get(url: str, path: str) -> tuple[int, bytes]:
+    parts = urlsplit(url)
+    if parts.scheme in ("unix", "unixs"):
+        reader, writer = await asyncio.open_unix_connection(f"{parts.netloc}{parts.path}")
+    elif parts.scheme == "http":
+        reader, writer = await asyncio.open_connection(parts.hostname, parts.port or 2379)
+    else:
+        raise StartError(f"--etcd-servers {url}: only http:// and unix:// are emulated")
+    try:
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\n\r\n".encode())
+        status = (await reader.readline()).split()
+        await reader.readuntil(b"\r\n\r\n")
+        body = await reader.read()
+    finally:
+        writer.close()
+    return int(status[1]) if len(status) > 1 and status[1].isdigit() else 0, body
+
+
+def run() -> None:
+    """Run the program; what is imported by now is exempt from garbage collection."""
+    gc.freeze()
+    gc.enable()
+    sys.exit(main(sys.argv[1:], os.environ))

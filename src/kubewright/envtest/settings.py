@@ -1,0 +1,201 @@
+"""What the flags of kube-apiserver mean to the embedded server: files are read here, and flags without effect listed."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from kubewright.certificates import Authority
+from kubewright.devserver import AuthorizationMode, KeyPair, ServerCredentials
+from kubewright.envtest.flags import OWN_FLAGS, GivenFlags, KnownFlags
+
+SERVICE_NETWORK = "10.0.0.0/24"
+"""The range of cluster IPs that the embedded server assigns, which is also that of envtest."""
+_HOSTS = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "127.0.0.1", "10.0.0.1")
+_KNOWN_MODES = ("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node")
+
+_EMULATED = frozenset(
+    {
+        *("advertise-address", "allow-privileged", "anonymous-auth", "api-audiences", "authorization-mode"),
+        *(
+            "bind-address",
+            "cert-dir",
+            "client-ca-file",
+            "disable-admission-plugins",
+            "enable-admission-plugins",
+        ),
+        *("etcd-prefix", "etcd-servers", "help", "secure-port", "service-account-issuer"),
+        *("service-account-key-file", "service-account-signing-key-file", "service-cluster-ip-range"),
+        *("tls-cert-file", "tls-private-key-file", "token-auth-file", "version"),
+    }
+)
+# Flags of logs, metrics and tuning: a test cannot see whether they have an effect.
+_WITHOUT_EFFECT = frozenset(
+    {
+        *(
+            "contention-profiling",
+            "profiling",
+            "default-watch-cache-size",
+            "watch-cache",
+            "watch-cache-sizes",
+        ),
+        *("delete-collection-workers", "endpoint-reconciler-type", "event-ttl", "goaway-chance"),
+        *("etcd-compaction-interval", "etcd-count-metric-poll-period", "etcd-db-metric-poll-interval"),
+        *("etcd-healthcheck-timeout", "etcd-readycheck-timeout", "lease-reuse-duration-seconds"),
+        *("log-flush-frequency", "log-json-info-buffer-size", "log-json-split-stream"),
+        *("log-text-info-buffer-size", "log-text-split-stream", "logging-format", "v", "vmodule"),
+        *(
+            "max-mutating-requests-inflight",
+            "max-requests-inflight",
+            "min-request-timeout",
+            "request-timeout",
+        ),
+        *(
+            "shutdown-delay-duration",
+            "storage-backend",
+            "storage-media-type",
+            "show-hidden-metrics-for-version",
+        ),
+        *("enable-priority-and-fairness", "http2-max-streams-per-connection", "enable-logs-handler"),
+    }
+)
+
+
+class SettingsError(Exception):
+    """What keeps kube-apiserver from starting with these flags."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What to serve, where and with which credentials."""
+
+    host: str
+    port: int
+    etcd: str
+    """The URL of etcd, which names the directory of the data."""
+    etcd_prefix: str
+    credentials: ServerCredentials
+    authorization_modes: Sequence[AuthorizationMode]
+    anonymous: bool
+    disabled_plugins: Sequence[str]
+    controllers: bool
+    warnings: Sequence[str]
+
+
+def read_settings(flags: GivenFlags, known: KnownFlags, emulated_plugins: Sequence[str]) -> Settings:
+    """Return the settings; raise SettingsError if a flag is missing or a file cannot be read."""
+    modes, other_modes = _authorization_modes(flags)
+    disabled, other_plugins = _plugins(flags, known, emulated_plugins)
+    servers = flags.texts("etcd-servers")
+    if not servers:
+        raise SettingsError("--etcd-servers must be specified")
+    issuers = list(flags.values.get("service-account-issuer", ()))
+    if not issuers or "service-account-signing-key-file" not in flags:
+        raise SettingsError(
+            "--service-account-signing-key-file and --service-account-issuer are required flags"
+        )
+    host = flags.text("bind-address", "127.0.0.1")
+    return Settings(
+        host=host,
+        port=_port(flags),
+        etcd=servers[0],
+        etcd_prefix=flags.text("etcd-prefix", "/registry"),
+        credentials=_credentials(flags, issuers, host),
+        authorization_modes=modes,
+        # As the real one: without authorization, requests without credentials are refused.
+        anonymous=flags.flag("anonymous-auth", default=True) and "AlwaysAllow" not in modes,
+        disabled_plugins=disabled,
+        controllers=flags.flag("controllers"),
+        warnings=list(_warnings(flags, other_modes, other_plugins)),
+    )
+
+
+def _port(flags: GivenFlags) -> int:
+    port = int(flags.text("secure-port", "6443"))
+    if not 1 <= port <= 65535:
+        raise SettingsError(
+            f"--secure-port {port} must be between 1 and 65535, inclusive. It cannot be turned off with 0"
+        )
+    return port
+
+
+def _authorization_modes(flags: GivenFlags) -> tuple[list[AuthorizationMode], list[str]]:
+    """Return the modes, and those that are not emulated."""
+    given = flags.texts("authorization-mode") or ["AlwaysAllow"]
+    if unknown := [mode for mode in given if mode not in _KNOWN_MODES]:
+        raise SettingsError(f'authorization-mode "{unknown[0]}" is not a valid mode')
+    modes: list[AuthorizationMode] = [mode for mode in get_args(AuthorizationMode) if mode in given]
+    return modes, [mode for mode in given if mode not in modes]
+
+
+def _plugins(flags: GivenFlags, known: KnownFlags, emulated: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the plugins to disable, and those that were enabled but are not emulated."""
+    enabled, disabled = flags.texts("enable-admission-plugins"), flags.texts("disable-admission-plugins")
+    for option, names in (("enable", enabled), ("disable", disabled)):
+        if unknown := [name for name in names if name not in known.admission_plugins]:
+            raise SettingsError(f'{option}-admission-plugins plugin "{unknown[0]}" is unknown')
+    if both := [name for name in enabled if name in disabled]:
+        raise SettingsError(
+            f"[{' '.join(both)}] in enable-admission-plugins and disable-admission-plugins overlapped"
+        )
+    return [name for name in disabled if name in emulated], [name for name in enabled if name not in emulated]
+
+
+def _credentials(flags: GivenFlags, issuers: Sequence[str], host: str) -> ServerCredentials:
+    token_file = flags.text("token-auth-file")
+    return ServerCredentials(
+        serving=_serving(flags, host),
+        client_ca=_read(flags, "client-ca-file") if "client-ca-file" in flags else b"",
+        token_key=_read(flags, "service-account-signing-key-file"),
+        token_verification_keys=[
+            _file("service-account-key-file", path)
+            for path in flags.values.get("service-account-key-file", ())
+        ],
+        token_issuers=issuers,
+        token_audiences=flags.texts("api-audiences"),
+        token_file=Path(token_file) if token_file else None,
+    )
+
+
+def _serving(flags: GivenFlags, host: str) -> KeyPair:
+    """Return the certificate of the server: given, found in the certificate directory, or new and stored there."""
+    if "tls-cert-file" in flags or "tls-private-key-file" in flags:
+        return KeyPair(_read(flags, "tls-cert-file"), _read(flags, "tls-private-key-file"))
+    folder = Path(flags.text("cert-dir", "/var/run/kubernetes"))
+    certificate, key = folder / "apiserver.crt", folder / "apiserver.key"
+    if certificate.exists() and key.exists():
+        return KeyPair(_file("cert-dir", str(certificate)), _file("cert-dir", str(key)))
+    authority = Authority.create("kube-apiserver-ca")
+    pair = authority.serving("kube-apiserver", (*_HOSTS, host))
+    pair = KeyPair(pair.certificate + authority.pair.certificate, pair.key)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        certificate.write_bytes(pair.certificate)
+        key.touch(mode=0o600)
+        key.write_bytes(pair.key)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise SettingsError(f"--cert-dir: cannot write a certificate to {folder}: {why}") from None
+    return pair
+
+
+def _read(flags: GivenFlags, name: str) -> bytes:
+    return _file(name, flags.text(name))
+
+
+def _file(name: str, path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise SettingsError(f"--{name}: open {path}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _warnings(flags: GivenFlags, modes: Sequence[str], plugins: Sequence[str]) -> Iterator[str]:
+    others = sorted(flags.values.keys() - _EMULATED - _WITHOUT_EFFECT - OWN_FLAGS.keys())
+    shown = [f"--{name}" for name in others]
+    shown += [f"--authorization-mode={mode}" for mode in modes]
+    shown += [f"--enable-admission-plugins={name}" for name in plugins]
+    if (network := flags.text("service-cluster-ip-range", SERVICE_NETWORK)) != SERVICE_NETWORK:
+        shown.append(f"--service-cluster-ip-range={network} (cluster IPs are in {SERVICE_NETWORK})")
+    if shown:
+        yield f"Warning: kubewright does not emulate {', '.join(shown)} of kube-apiserver"
