@@ -4,7 +4,6 @@ import asyncio
 import gc
 import logging
 import os
-import shlex
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from kubewright.cli.logs import set_up
 from kubewright.cli.loops import run_program, until_signalled
 from kubewright.cli.options import FILE
 from kubewright.devcluster import DevCluster
+from kubewright.envtest.settings import image_commands
 from kubewright.processpods import ProcessPods
 
 DEFAULT_KUBECONFIG = Path("~/.kube/kubewright-dev")
@@ -71,16 +71,10 @@ def command(
 
 
 def _commands(images: tuple[str, ...]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for text in images:
-        image, equals, words = text.partition("=")
-        try:
-            found[image] = shlex.split(words)
-        except ValueError as error:
-            raise click.UsageError(f"--run {text}: {error}") from None
-        if not equals or not image or not found[image]:
-            raise click.UsageError(f"--run {text}: expected IMAGE=COMMAND")
-    return found
+    try:
+        return image_commands(images)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
 
 
 async def _serve(path: Path, data: Path | None, port: int, commands: dict[str, list[str]] | None) -> None:

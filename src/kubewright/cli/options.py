@@ -33,6 +33,16 @@ def _paths(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> l
 
 
 def _or_of_project(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str:
+    return target_or_project(value)
+
+
+def optional_target_argument(function: F) -> F:
+    """Add the argument TARGET to a command that does not always need it: see `target_or_project`."""
+    return click.argument("target", metavar="[TARGET]", required=False, shell_complete=_paths)(function)
+
+
+def target_or_project(value: str | None) -> str:
+    """Return the given TARGET, else that of the project around the current directory; raise UsageError without one."""
     if value is not None:
         return value
     project = import_module(PROJECT).find_project()

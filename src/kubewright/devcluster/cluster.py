@@ -35,7 +35,7 @@ from kubewright.devcluster.addresses import NODE
 from kubewright.devcluster.garbage import GarbageCollector
 from kubewright.devcluster.kubelet import POD_ENDPOINTS, PodRunner
 from kubewright.devcluster.loopback import Loopback
-from kubewright.devserver import AuthorizationMode, Server, ServerCredentials
+from kubewright.devserver import AuthorizationMode, AuthorizationObserver, Server, ServerCredentials
 from kubewright.manager import Manager, ManagerOptions
 
 OFF = "0"
@@ -90,6 +90,7 @@ class DevCluster:
         anonymous: bool = False,
         credentials: ServerCredentials | None = None,
         authorization_modes: Collection[AuthorizationMode] = ("RBAC",),
+        authorization_observer: AuthorizationObserver | None = None,
         disable_admission_plugins: Collection[str] = (),
     ) -> None:
         self._pod_runner = pod_runner
@@ -103,6 +104,7 @@ class DevCluster:
             anonymous=anonymous,
             credentials=credentials,
             authorization_modes=authorization_modes,
+            authorization_observer=authorization_observer,
             pod_endpoints=POD_ENDPOINTS if pod_runner is None else pod_runner.endpoints,
         )
         self._listen = listen

@@ -9,19 +9,22 @@
 
 from kubewright.certificates import KeyPair
 from kubewright.devserver.admission import ADMISSION_PLUGINS, quota_usage
-from kubewright.devserver.auth import AuthorizationMode
+from kubewright.devserver.auth import AuthorizationMode, AuthorizationObserver
 from kubewright.devserver.builtin.pods.subresources import choose_container
 from kubewright.devserver.credentials import ServerCredentials
 from kubewright.devserver.faults import Fault, Faults, Match
 from kubewright.devserver.objects.clock import Clock
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.context import RequestContext
+from kubewright.devserver.request.identity import Attributes, User
 from kubewright.devserver.server import Server, Statistics, Timing
 from kubewright.devserver.strategy import Endpoint, EndpointRequest
 
 __all__ = [
     "ADMISSION_PLUGINS",
+    "Attributes",
     "AuthorizationMode",
+    "AuthorizationObserver",
     "Clock",
     "Endpoint",
     "EndpointRequest",
@@ -35,6 +38,7 @@ __all__ = [
     "Statistics",
     "StatusError",
     "Timing",
+    "User",
     "choose_container",
     "quota_usage",
 ]

@@ -17,6 +17,7 @@ from kubewright.certificates import Authority, KeyPair, private_key
 from kubewright.devserver.admission import standard_admission
 from kubewright.devserver.auth import (
     AuthorizationMode,
+    AuthorizationObserver,
     RequestAuthenticator,
     Reviews,
     RoleAuthorizer,
@@ -127,6 +128,7 @@ class Server:
     cluster between runs; with `timing="realistic"` it takes as long as kube-apiserver for work that is done after the
     response; admission plugins are disabled by their Kubernetes names. `credentials` replace generated certificates
     and keys. Requests are allowed by any of the `authorization_modes`, without credentials only if `anonymous`.
+    `authorization_observer` is called with each permission that a request uses or lacks.
     `pod_endpoints` are subresources of Pods that a kubelet would answer (log, exec, attach, portforward).
     """
 
@@ -142,6 +144,7 @@ class Server:
         disable_admission_plugins: Collection[str] = (),
         credentials: ServerCredentials | None = None,
         authorization_modes: Collection[AuthorizationMode] = ("RBAC",),
+        authorization_observer: AuthorizationObserver | None = None,
         pod_endpoints: Mapping[str, Endpoint] | None = None,
     ) -> None:
         self._data = data
@@ -152,6 +155,7 @@ class Server:
         self._disabled = disable_admission_plugins
         self._credentials = credentials or ServerCredentials()
         self._authorization_modes = authorization_modes
+        self._authorization_observer = authorization_observer
         self._pod_endpoints = pod_endpoints or {}
         self._stack = AsyncExitStack()
         self._http: HttpServer | None = None
@@ -200,7 +204,9 @@ class Server:
         issuer = self._credentials.issuer(parts.token_key, clock.seconds)
         self._core = core = Core(store, registry, types, clock, realistic=self._timing == "realistic")
         core.api = api = StoreAccess(core)
-        core.authorizer = authorizer = RoleAuthorizer(store, api, self._authorization_modes)
+        core.authorizer = authorizer = RoleAuthorizer(
+            store, api, self._authorization_modes, self._authorization_observer
+        )
         self._caller = Caller(api)
         core.admission = standard_admission(core, self._caller, disabled=self._disabled)
         self._tokens = TokenAuthenticator(issuer, api)

@@ -3,17 +3,21 @@
 from pathlib import Path
 
 from kubewright.devcluster import DevCluster
+from kubewright.devserver import AuthorizationObserver
 from kubewright.envtest.settings import Settings
+from kubewright.processpods import ProcessPods
 
 
-def dev_cluster(settings: Settings, data: Path) -> DevCluster:
+def dev_cluster(settings: Settings, data: Path, observer: AuthorizationObserver | None) -> DevCluster:
     """Return the cluster, to be entered."""
     return DevCluster(
         data=data,
         host=settings.host,
         port=settings.port,
+        pod_runner=ProcessPods(settings.commands) if settings.commands is not None else None,
         anonymous=settings.anonymous,
         credentials=settings.credentials,
         authorization_modes=settings.authorization_modes,
+        authorization_observer=observer,
         disable_admission_plugins=settings.disabled_plugins,
     )

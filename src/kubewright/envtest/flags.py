@@ -19,6 +19,13 @@ OWN_FLAGS: Mapping[str, tuple[str, str]] = {
         "bool",
         "Run controllers, a scheduler and a kubelet, so that Pods and Deployments become ready.",
     ),
+    "pods": (
+        "string",
+        "simulated: simulate containers (default). process: run them as processes, as your user. Implies --controllers.",
+    ),
+    "run": ("stringArray", "With --pods=process, the command for an image: IMAGE=COMMAND; repeatable."),
+    "faults": ("string", "YAML file of faults to inject; it is read again when it changes."),
+    "record-access": ("string", "File to append the permissions to that each user uses."),
 }
 """Flags that only the stand-in has: type and description."""
 

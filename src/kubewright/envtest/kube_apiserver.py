@@ -15,15 +15,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from importlib import import_module
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from kubewright.api import KubewrightError
-from kubewright.devserver import ADMISSION_PLUGINS, Server
+from kubewright.devserver import ADMISSION_PLUGINS, AuthorizationObserver, Server
 from kubewright.envtest.etcd import DATA_DIRECTORY, PARENT_POLL, parent_descriptor, watched_parent
+from kubewright.envtest.fault_file import FaultFile, FaultFileError
 from kubewright.envtest.flags import FlagError, KnownFlags, help_text, parse
+from kubewright.envtest.recording import AccessRecorder
 from kubewright.envtest.settings import Settings, SettingsError, read_settings
 
 ETCD_SECONDS = 20.0
@@ -62,12 +64,17 @@ async def _serve(settings: Settings, parent: int | None) -> None:
     stopped = _stop_event(parent)
     data = await _data_file(settings)
     async with AsyncExitStack() as stack:
+        observer = _recorder(settings, stack)
         try:
-            await stack.enter_async_context(_serving(settings, data))
+            serving = await stack.enter_async_context(_serving(settings, data, observer))
+            if settings.faults is not None:
+                FaultFile(settings.faults, serving if isinstance(serving, Server) else serving.server)
         except ssl.SSLError as error:
             raise StartError(
                 f"the serving certificate or the client CA is not valid: {error.reason}"
             ) from None
+        except FaultFileError as error:
+            raise StartError(f"--faults: {error}") from None
         except ValueError as error:
             raise StartError(str(error)) from None
         except OSError as error:
@@ -77,11 +84,32 @@ async def _serve(settings: Settings, parent: int | None) -> None:
         await stopped.wait()
 
 
-def _serving(settings: Settings, data: Path) -> AbstractAsyncContextManager[object]:
+class _Cluster(Protocol):
+    """What is needed of a dev cluster."""
+
+    @property
+    def server(self) -> Server: ...
+
+
+def _recorder(settings: Settings, stack: AsyncExitStack) -> AuthorizationObserver | None:
+    path = settings.record_access
+    if path is None:
+        return None
+    try:
+        recorder = AccessRecorder(path)
+    except OSError as error:
+        raise StartError(f"--record-access: open {path}: {os.strerror(error.errno or 0).lower()}") from None
+    stack.callback(recorder.close)
+    return recorder.observe
+
+
+def _serving(
+    settings: Settings, data: Path, observer: AuthorizationObserver | None
+) -> AbstractAsyncContextManager[Server | _Cluster]:
     """Return the server, or the whole cluster, whose modules take longer to import."""
     if settings.controllers:
         cluster = import_module("kubewright.envtest.cluster")
-        return cast("AbstractAsyncContextManager[object]", cluster.dev_cluster(settings, data))
+        return cast("AbstractAsyncContextManager[_Cluster]", cluster.dev_cluster(settings, data, observer))
     return Server(
         data=data,
         host=settings.host,
@@ -90,6 +118,7 @@ def _serving(settings: Settings, data: Path) -> AbstractAsyncContextManager[obje
         disable_admission_plugins=settings.disabled_plugins,
         credentials=settings.credentials,
         authorization_modes=settings.authorization_modes,
+        authorization_observer=observer,
     )
 
 

@@ -1,6 +1,7 @@
 """What the flags of kube-apiserver mean to the embedded server: files are read here, and flags without effect listed."""
 
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -79,6 +80,10 @@ class Settings:
     anonymous: bool
     disabled_plugins: Sequence[str]
     controllers: bool
+    commands: Mapping[str, Sequence[str]] | None
+    """Commands of images for Pods that run as processes; None if Pods are simulated."""
+    faults: Path | None
+    record_access: Path | None
     warnings: Sequence[str]
 
 
@@ -105,9 +110,44 @@ def read_settings(flags: GivenFlags, known: KnownFlags, emulated_plugins: Sequen
         # As the real one: without authorization, requests without credentials are refused.
         anonymous=flags.flag("anonymous-auth", default=True) and "AlwaysAllow" not in modes,
         disabled_plugins=disabled,
-        controllers=flags.flag("controllers"),
+        controllers=flags.flag("controllers") or "pods" in flags,
+        commands=_commands(flags),
+        faults=_path(flags, "faults"),
+        record_access=_path(flags, "record-access"),
         warnings=list(_warnings(flags, other_modes, other_plugins)),
     )
+
+
+def image_commands(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Return the commands of images from texts `IMAGE=COMMAND`; raise ValueError for any other text."""
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        image, equals, words = text.partition("=")
+        try:
+            found[image] = shlex.split(words)
+        except ValueError as error:
+            raise ValueError(f"--run {text}: {error}") from None
+        if not equals or not image or not found[image]:
+            raise ValueError(f"--run {text}: expected IMAGE=COMMAND")
+    return found
+
+
+def _path(flags: GivenFlags, name: str) -> Path | None:
+    return Path(flags.text(name)) if flags.text(name) else None
+
+
+def _commands(flags: GivenFlags) -> dict[str, list[str]] | None:
+    pods, images = flags.text("pods", "simulated"), flags.values.get("run", ())
+    if pods not in ("simulated", "process"):
+        raise SettingsError(f'--pods "{pods}": expected simulated or process')
+    if pods == "simulated":
+        if images:
+            raise SettingsError("--run requires --pods=process")
+        return None
+    try:
+        return image_commands(images)
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
 
 
 def _port(flags: GivenFlags) -> int:

@@ -1,6 +1,6 @@
 """Process Pods: run the Pods of a dev cluster as processes of this machine, with logs, exec, attach and port-forward.
 
-This package is optional: only `kubewright dev --pods=process` imports it. The entry point is `ProcessPods` in `pods`,
+This package is optional: only `kubewright dev` and `kubewright.envtest.cluster` import it. The entry point is `ProcessPods` in `pods`,
 which is passed to a `DevCluster`.
 
 Read in this order: `pods` (all Pods), `pod_processes` (one Pod), `container_process` (one container: start, probe,

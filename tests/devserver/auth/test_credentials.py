@@ -9,10 +9,10 @@ import pytest
 from blockbuster import BlockBuster
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-from devserver_http import Http
+from devserver_http import APPLY, Http
 
 from kubewright.certificates import Authority
-from kubewright.devserver import Server, ServerCredentials
+from kubewright.devserver import Attributes, Server, ServerCredentials, User
 
 Key = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
@@ -144,3 +144,33 @@ async def test_the_authorization_mode_decides_about_users_without_roles(mode: An
         reply = await http.request("GET", CONFIG_MAPS, headers={"Authorization": f"Bearer {token}"})
         assert reply.status == status
         assert (await http.request("GET", CONFIG_MAPS)).status == 200
+
+
+async def test_the_observer_sees_what_requests_use_and_not_what_reviews_ask() -> None:
+    seen: list[tuple[str, str, str, bool]] = []
+
+    def observe(user: User, attributes: Attributes, allowed: bool) -> None:
+        seen.append((user.name, attributes.verb, attributes.resource, allowed))
+
+    async with Server(authorization_observer=observe) as server, Http(server) as http:
+        token = server.add_user("ann")
+        await http.request("GET", CONFIG_MAPS, headers={"Authorization": f"Bearer {token}"})
+        asked = {"user": "bob", "resourceAttributes": {"verb": "delete", "resource": "pods"}}
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": asked}
+        await http.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+    assert ("ann", "list", "configmaps", False) in seen
+    assert ("kubernetes-admin", "create", "subjectaccessreviews", True) in seen
+    assert not [name for name, *_ in seen if name == "bob"]
+
+
+async def test_an_apply_that_creates_uses_two_permissions() -> None:
+    seen: list[str] = []
+    async with (
+        Server(
+            authorization_observer=lambda user, attributes, allowed: seen.append(attributes.verb)
+        ) as server,
+        Http(server) as http,
+    ):
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}}
+        await http.request("PATCH", f"{CONFIG_MAPS}/one?fieldManager=x", body, APPLY)
+    assert seen == ["patch", "create"]

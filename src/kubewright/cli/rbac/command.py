@@ -11,11 +11,21 @@ from pathlib import Path
 import click
 
 from kubewright.api import KubewrightError
-from kubewright.cli.options import FILE, target_argument
+from kubewright.cli.options import FILE, optional_target_argument, target_or_project
 from kubewright.cli.rbac.rights import Verification, compare_rules
+from kubewright.cli.rbac.roles import (
+    GrantedRole,
+    RoleError,
+    choose_user,
+    compare_roles,
+    read_roles,
+    role_report,
+)
 from kubewright.cli.target import load_operator
 from kubewright.client.recording import VARIABLE, RecordedAccess, read_recordings
 from kubewright.controller import Operator
+from kubewright.documents import DocumentError, read_yaml
+from kubewright.envtest.recording import read_accesses
 
 NO_TESTS = 5
 """Pytest's exit code when it collected no tests."""
@@ -31,7 +41,7 @@ def command() -> None:
 
 
 @command.command()
-@target_argument
+@optional_target_argument
 @click.argument("tests", metavar="[TESTS]...", nargs=-1)
 @click.option(
     "--server",
@@ -46,13 +56,47 @@ def command() -> None:
     default=None,
     help="Check this recording of `kubewright run --record-access` instead of running tests.",
 )
+@click.option(
+    "--role",
+    "role_files",
+    type=FILE,
+    multiple=True,
+    help="File with Roles or ClusterRoles to check instead of those of TARGET; requires --recording; repeatable.",
+)
+@click.option("--user", metavar="NAME", default=None, help="With --role, the recorded user of the operator.")
+@click.option(
+    "--namespace",
+    "-n",
+    metavar="NAME",
+    default="default",
+    help="With --role, the namespace of Roles that name none.  [default: default]",
+)
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def verify(target: str, tests: Sequence[str], server: str, recording: Path | None, output: str) -> int:
+def verify(
+    target: str | None,
+    tests: Sequence[str],
+    server: str,
+    recording: Path | None,
+    role_files: Sequence[Path],
+    user: str | None,
+    namespace: str,
+    output: str,
+) -> int:
     """Run the tests of TARGET with its generated RBAC rules, and list missing and unused rules.
 
     TESTS are passed to pytest; default: the tests next to TARGET. The verbs get, list and watch count as one. Exits
     with 1 if a rule is missing or unused, or if a test fails.
+
+    For an operator in another language, pass its roles with --role, and with --recording the file of
+    `kube-apiserver --record-access` (kubewright envtest path).
     """
+    if role_files:
+        if target is not None or recording is None:
+            raise click.UsageError("--role requires --recording and takes no TARGET")
+        return _verify_roles(role_files, recording, user, namespace, output)
+    if user is not None:
+        raise click.UsageError("--user requires --role")
+    target = target_or_project(target)
     operator = load_operator(target)
     if recording is not None:
         accesses, code = _recorded(recording, operator), 0
@@ -67,6 +111,36 @@ def verify(target: str, tests: Sequence[str], server: str, recording: Path | Non
     if code:
         click.echo(f"Error: the tests failed (pytest exited with {code})", err=True)
     return int(bool(code) or not result.proved)
+
+
+def _verify_roles(
+    role_files: Sequence[Path], recording: Path, user: str | None, namespace: str, output: str
+) -> int:
+    roles = [role for path in role_files for role in _roles(path, namespace)]
+    try:
+        accesses = list(read_accesses(recording))
+    except OSError as error:
+        raise RecordingError(f"cannot read {recording}: {error.strerror}") from None
+    except ValueError as error:
+        raise RecordingError(f"{recording} is not a recording of `--record-access`: {error}") from None
+    if not accesses:
+        raise RecordingError(f"{recording} is empty: run the tests with `--record-access={recording}`")
+    chosen = choose_user(accesses, user)
+    result = compare_roles(roles, (access for access in accesses if access.user == chosen))
+    click.echo(role_report(chosen, result, output))
+    return int(not result.proved)
+
+
+def _roles(path: Path, namespace: str) -> list[GrantedRole]:
+    try:
+        roles = read_roles((each.value for each in read_yaml(path.read_bytes())), namespace)
+    except OSError as error:
+        raise RoleError(f"cannot read {path}: {error.strerror}") from None
+    except DocumentError as error:
+        raise RoleError(f"{path}:{error.line}: {error}") from None
+    if not roles:
+        raise RoleError(f"{path} contains no Role or ClusterRole")
+    return roles
 
 
 def _run_tests(tests: Sequence[str], server: str, path: Path) -> int:

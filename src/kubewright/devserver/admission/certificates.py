@@ -22,10 +22,7 @@ def _is_update_of(attributes: AdmissionAttributes, subresource: str) -> bool:
 def _may(authorizer: RoleAuthorizer, user: User, verb: str, signer: str) -> bool:
     """Return True if a user has a permission for a signer, or for all signers of its domain."""
     names = (signer, f"{signer.partition('/')[0]}/*")
-    return any(
-        authorizer.authorize(user, Attributes(verb, GROUP, "*", "signers", name=name)).allowed
-        for name in names
-    )
+    return any(authorizer.may(user, Attributes(verb, GROUP, "*", "signers", name=name)) for name in names)
 
 
 class CertificateApproval(AdmissionPlugin):

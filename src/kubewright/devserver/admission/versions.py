@@ -108,7 +108,7 @@ def _asking(
             name=question.name,
             path=question.path,
         )
-        decision = authorizer.authorize(asker, attributes)
+        decision = authorizer.decide(asker, attributes)
         return cel.AuthorizationDecision(decision.allowed, decision.reason)
 
     return ask

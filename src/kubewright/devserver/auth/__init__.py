@@ -14,7 +14,7 @@ from kubewright.devserver.auth.authentication import (
     service_account_user,
 )
 from kubewright.devserver.auth.escalation import check_escalation
-from kubewright.devserver.auth.rbac import GROUP, AuthorizationMode, RoleAuthorizer
+from kubewright.devserver.auth.rbac import GROUP, AuthorizationMode, AuthorizationObserver, RoleAuthorizer
 from kubewright.devserver.auth.reviews import Reviews
 from kubewright.devserver.auth.tokens import TokenIssuer
 
@@ -22,6 +22,7 @@ __all__ = [
     "ANONYMOUS",
     "GROUP",
     "AuthorizationMode",
+    "AuthorizationObserver",
     "RequestAuthenticator",
     "Reviews",
     "RoleAuthorizer",

@@ -86,7 +86,7 @@ class _EscalationCheck:
     def _may(self, verb: str, group: str, resource: str, name: str) -> bool:
         namespace = self._context.info.namespace
         attributes = Attributes(verb, group, "*", resource, "", namespace, name)
-        return self._authorizer.authorize(self._context.user, attributes).allowed
+        return self._authorizer.may(self._context.user, attributes)
 
     def _missing(self, rules: Sequence[Rule]) -> list[Rule]:
         held = self._authorizer.rules(self._context.user, self._context.info.namespace)

@@ -1,6 +1,6 @@
 """RBAC authorization by the Roles, ClusterRoles and bindings in the store."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,6 +12,8 @@ from kubewright.devserver.strategy.access import Access
 GROUP = "rbac.authorization.k8s.io"
 SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
 AuthorizationMode = Literal["RBAC", "AlwaysAllow", "AlwaysDeny"]
+AuthorizationObserver = Callable[[User, Attributes, bool], None]
+"""Called with each permission that a request needs, and whether the user has it."""
 _PLURALS = ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
 
 
@@ -60,14 +62,33 @@ class RoleAuthorizer:
     """
 
     def __init__(
-        self, store: ObjectStore, api: Access, modes: Collection[AuthorizationMode] = ("RBAC",)
+        self,
+        store: ObjectStore,
+        api: Access,
+        modes: Collection[AuthorizationMode] = ("RBAC",),
+        observer: AuthorizationObserver | None = None,
     ) -> None:
         self._modes = modes
+        self._observer = observer
         names = [f"{plural}.{GROUP}" for plural in _PLURALS]
         self._grants = Derived(store, names, lambda: list(_read_grants(api)))
 
     def authorize(self, user: User, attributes: Attributes) -> Decision:
-        """Return the decision for one request."""
+        """Return the decision for a permission that a request needs, and notify the observer."""
+        decision = self.decide(user, attributes)
+        if self._observer is not None:
+            self._observer(user, attributes, decision.allowed)
+        return decision
+
+    def may(self, user: User, attributes: Attributes) -> bool:
+        """Return True for a permission that a request has, of several that suffice; only then it counts as used."""
+        allowed = self.decide(user, attributes).allowed
+        if allowed and self._observer is not None:
+            self._observer(user, attributes, allowed)
+        return allowed
+
+    def decide(self, user: User, attributes: Attributes) -> Decision:
+        """Return the decision for a question, which uses no permission: a review, or a CEL expression."""
         if MASTERS in user.groups or "AlwaysAllow" in self._modes:
             return Decision(True)
         if "RBAC" not in self._modes:

@@ -155,7 +155,7 @@ class Reviews:
         if errors:
             raise StatusError.invalid(call.gvk.group, "", call.name, errors)
         await call.run_validating_admission(body)
-        decision = self._authorizer.authorize(user, _attributes(resource, path or {}))
+        decision = self._authorizer.decide(user, _attributes(resource, path or {}))
         body["status"] = _status(decision)
         return Outcome(body, 201)
 
