@@ -21,6 +21,7 @@ import yaml
 
 from kubewright.certificates import Authority
 from kubewright.devcluster import Scratch
+from kubewright.devserver.data import BUNDLE, MINOR
 from kubewright.testing.components import kubeconfig
 from kubewright.testing.controlplane import (
     KUBERNETES,
@@ -237,9 +238,9 @@ def test_builder_and_starter_use_the_same_folder(binaries: ModuleType):
 
 def test_versions_are_named_by_minor_or_release(binaries: ModuleType):
     assert binaries.resolve("1.33.2") == binaries.resolve("v1.33.2") == "v1.33.2"
-    assert binaries.resolve("1.33") == f"v{binaries.RELEASES['1.33']}"
-    assert binaries.resolve("1.36") == KUBERNETES
-    for unknown in ("1.20", "1.37.0", "latest", "1.33.x", "../1.33.1"):
+    assert binaries.resolve("1.33") == f"v{BUNDLE.releases['1.33']}"
+    assert binaries.resolve(f"1.{MINOR}") == KUBERNETES
+    for unknown in ("1.20", f"1.{MINOR + 1}.0", "latest", "1.33.x", "../1.33.1"):
         with pytest.raises(binaries.BuildError, match=r"is not one of 1\.31"):
             binaries.resolve(unknown)
 
@@ -259,13 +260,14 @@ replace (
 )
 """
     lines = binaries.module_file("v1.33.13", upstream).splitlines()
-    assert "require k8s.io/kubernetes v1.33.13" in lines
-    assert "require go.etcd.io/etcd/server/v3 v3.5.22" in lines
+    assert "\tk8s.io/kubernetes v1.33.13" in lines
+    assert "\tgo.etcd.io/etcd/server/v3 v3.5.22" in lines
     assert "godebug default=go1.24" in lines
-    replaced = [line for line in lines if line.startswith("replace")]
-    assert replaced == [
-        "replace k8s.io/api => k8s.io/api v0.33.13",
-        "replace k8s.io/client-go => k8s.io/client-go v0.33.13",
+    assert lines[lines.index("replace (") :] == [
+        "replace (",
+        "\tk8s.io/api => k8s.io/api v0.33.13",
+        "\tk8s.io/client-go => k8s.io/client-go v0.33.13",
+        ")",
     ]
 
 

@@ -3,10 +3,11 @@
 import json
 import lzma
 import re
-import urllib.request
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from go_sources import GoField, Sources
 
 GROUPS = {
     "core_v1": ("", "v1"),
@@ -31,8 +32,6 @@ GROUPS = {
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 META_TYPES = ("LabelSelector", "LabelSelectorRequirement", "DeleteOptions", "Preconditions")
 KEPT = ("name", "namespaced", "kind", "group", "version", "shortNames", "categories")
-_STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
-_FIELD = re.compile(r"^\t(?:(\w+)\s+)?(\S.*?)\s+`[^`]*json:\"([^\"]*)\"")
 _REFERENCE = re.compile(r'"\$ref": "#/components/schemas/([^"]+)"')
 
 
@@ -51,29 +50,21 @@ class Facts:
     def save(self, path: Path) -> None:
         path.parent.mkdir(exist_ok=True)
         text = json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
-        path.write_bytes(lzma.compress(text.encode(), preset=9))
+        # The bytes depend on the version of the compressor: leave the file alone if its content is the same.
+        if not path.exists() or lzma.decompress(path.read_bytes()) != text.encode():
+            path.write_bytes(lzma.compress(text.encode(), preset=9))
 
 
-def refresh(known: Facts, openapi: str, discovery: str, go: str) -> Facts:
+def refresh(sources: Sources) -> Facts:
+    """Read the facts from the Go sources of a release."""
     schemas: dict[str, dict[str, Any]] = {}
     resources: dict[str, list[dict[str, Any]]] = {}
     for module, (group, version) in GROUPS.items():
-        schemas |= read(openapi, group, version, "_openapi.json")["components"]["schemas"]
-        found = read(discovery, group, version, ".json")["resources"]
+        schemas |= sources.openapi(group, version)["components"]["schemas"]
+        found = sources.discovery(group, version)["resources"]
         resources[module] = [{key: item[key] for key in KEPT if key in item} for item in found]
     wanted = reachable(schemas, resources)
-    return Facts(resources, wanted, go_pointers(Path(go), wanted) if go else known.pointers)
-
-
-def read(source: str, group: str, version: str, ending: str) -> dict[str, Any]:
-    """Read one document from a folder or from a server."""
-    if "://" in source:
-        with urllib.request.urlopen(
-            f"{source}/apis/{group}/{version}" if group else f"{source}/api/{version}"
-        ) as answer:
-            return json.load(answer)
-    name = f"apis__{group}__{version}" if group else f"api__{version}"
-    return json.loads((Path(source) / f"{name}{ending}").read_text())
+    return Facts(resources, wanted, go_pointers(sources, wanted))
 
 
 def reachable(schemas: dict[str, Any], resources: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
@@ -113,43 +104,29 @@ def bare(schema: Any) -> Any:
     return kept
 
 
-def go_pointers(modules: Path, wanted: dict[str, Any]) -> dict[str, list[str]]:
-    """Return per schema the fields that are pointers in Go."""
-    parsed: dict[Path, dict[str, str]] = {}
+def go_pointers(sources: Sources, wanted: dict[str, Any]) -> dict[str, list[str]]:
+    """Return per schema the fields that are pointers in Go, because OpenAPI does not say it."""
+    parsed: dict[str, dict[str, list[GoField]]] = {}
     found: dict[str, list[str]] = {}
     for name in wanted:
+        # `io.k8s.api.apps.v1.Deployment` is Deployment in the package k8s.io/api/apps/v1.
         package, _, type_name = name.rpartition(".")
-        folder = go_folder(modules, package)
-        if folder is None:
-            continue
-        if folder not in parsed:
-            sources = (
-                path for path in sorted(folder.glob("*types*.go")) if not path.name.endswith("_test.go")
-            )
-            parsed[folder] = dict(_STRUCT.findall("\n".join(path.read_text() for path in sources)))
-        pointers = sorted(struct_pointers(parsed[folder], type_name))
-        if pointers:
+        path = f"k8s.io/{package.removeprefix('io.k8s.').replace('.', '/')}"
+        if path not in parsed:
+            parsed[path] = {}
+            for file in sources.files(path):
+                parsed[path] |= file.structs
+        if pointers := sorted(struct_pointers(parsed[path], type_name)):
             found[name] = pointers
     return found
 
 
-def go_folder(modules: Path, package: str) -> Path | None:
-    """Return the folder of a Go package: `io.k8s.api.apps.v1` is `api@v.../apps/v1`."""
-    module, _, rest = package.removeprefix("io.k8s.").partition(".")
-    folders = sorted(modules.glob(f"{module}@v*/{rest.replace('.', '/')}"))
-    return folders[-1] if folders else None
-
-
-def struct_pointers(structs: dict[str, str], name: str) -> set[str]:
+def struct_pointers(structs: dict[str, list[GoField]], name: str) -> set[str]:
+    """Return the names of the pointers among a struct's fields."""
     found: set[str] = set()
-    for line in structs.get(name, "").split("\n"):
-        match = _FIELD.match(line)
-        if not match:
-            continue
-        go_type, tag = match[2], match[3]
-        wire, *options = tag.split(",")
-        if "inline" in options:
-            found |= struct_pointers(structs, go_type)
-        elif go_type.startswith("*"):
-            found.add(wire)
+    for item in structs.get(name, ()):
+        if "inline" in item.options:
+            found |= struct_pointers(structs, item.go_type)
+        elif item.go_type.startswith("*"):
+            found.add(item.name)
     return found

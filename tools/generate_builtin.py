@@ -1,12 +1,10 @@
-"""Writes `kubewright/api/builtin` from facts about an API server's kinds.
+"""Write `kubewright/api/builtin` from facts about Kubernetes' built-in kinds.
 
     tools/generate_builtin.py            write the modules from the committed facts
-    tools/generate_builtin.py --check    fail when they are not what the facts give
-    tools/generate_builtin.py --refresh --openapi DIR_OR_URL --discovery DIR_OR_URL [--go DIR]
+    tools/generate_builtin.py --check    fail if they are not what the facts give
+    tools/generate_builtin.py --refresh  read the facts from the Go sources of the release in bundle.json first
 
-`--refresh` reads the facts anew: OpenAPI v3 and discovery documents from folders or from a running server
-(`http://127.0.0.1:8001/openapi/v3` and `http://127.0.0.1:8001` behind `kubectl proxy`), and, from a folder of Go
-modules, which fields are pointers there, because OpenAPI does not say it. Descriptions are never kept.
+The facts are OpenAPI v3, discovery, and which fields are pointers in Go. Descriptions are never kept.
 """
 
 import argparse
@@ -16,6 +14,7 @@ from pathlib import Path
 
 from builtin_facts import Facts, refresh
 from builtin_modules import render
+from go_sources import Sources
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "src" / "kubewright" / "api" / "builtin"
@@ -28,13 +27,15 @@ def main() -> int:
     )
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     parser.add_argument("--refresh", action="store_true", help="read the facts anew first")
-    parser.add_argument("--openapi", default="", help="folder or URL of the OpenAPI v3 documents")
-    parser.add_argument("--discovery", default="", help="folder or URL of the discovery documents")
-    parser.add_argument("--go", default="", help="folder of the k8s.io Go modules")
     arguments = parser.parse_args()
     if arguments.refresh:
-        known = Facts.load(FACTS) if FACTS.exists() else Facts()
-        refresh(known, arguments.openapi, arguments.discovery, arguments.go).save(FACTS)
+        sources = Sources()
+        if not sources.present():
+            print(
+                f"needs the Go modules of Kubernetes {sources.version}: run `scripts/kubernetes --only version`"
+            )
+            return 1
+        refresh(sources).save(FACTS)
     modules = {name: formatted(text) for name, text in render(Facts.load(FACTS)).items()}
     if arguments.check:
         return check(modules)

@@ -4,7 +4,7 @@
     tools/generate_devserver_data.py --check    fail when the committed bundle is not what the sources give
 
 Names, types, numbers and defaults are taken over; description texts are not. Without the sources (a Go
-module cache holding the pinned version) the check falls back to the hashes recorded in the bundle.
+module cache with the release that bundle.json names) the check falls back to the hashes recorded in the bundle.
 """
 
 from __future__ import annotations
@@ -13,18 +13,15 @@ import argparse
 import hashlib
 import json
 import lzma
-import os
 import re
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeGuard
 
-RELEASE = "1.36.4"
-MODULES = f"v0.{RELEASE.split('.', 1)[1]}"
-DATA = Path(__file__).parents[1] / "src" / "kubewright" / "devserver" / "data"
+from go_sources import BUNDLE, GoField, Sources, document_name
+
+DATA = BUNDLE.parent
 
 # Go import path -> (short package name in the table, prefix of its OpenAPI definitions)
 API = "k8s.io/api/"
@@ -62,10 +59,6 @@ OPAQUE = {
 PRIMITIVES = {"string", "bool", "int", "int32", "int64", "float64", "uint64", "byte"}
 OMITEMPTY, OMITZERO, INLINE = 1, 2, 4
 
-STRUCT = re.compile(r"^type (\w+) struct ?\{(\}|\n.*?^\})", re.MULTILINE | re.DOTALL)
-FIELD = re.compile(r"^\t(?:(\w+)\s+)?(\S+)\s+`([^`]*)`")
-ALIAS = re.compile(r"^type (\w+)\s+(?:= )?((?:map\[[\w.]+\])?(?:\[\])?[\w.]+)\s*$", re.MULTILINE)
-IMPORT = re.compile(r'^\s*(?:import\s+)?(?:(\w+)\s+)?"(k8s\.io/[^"]+)"', re.MULTILINE)
 LIST_FORMS = re.compile(r"\[\]|\*|map\[([\w./]+)\]")
 
 JsonObject = Any
@@ -81,51 +74,27 @@ class Table:
     atomic: set[str] = field(default_factory=set[str])
 
 
-class Sources:
-    """Locate the pinned Go modules."""
-
-    def __init__(self, cache: Path) -> None:
-        self.cache = cache
-        self.kubernetes = cache / f"k8s.io/kubernetes@v{RELEASE}"
-
-    def present(self) -> bool:
-        discovery = self.kubernetes / "api/discovery/aggregated_v2.json"
-        return discovery.exists() and self.package(API + "core/v1").exists()
-
-    def package(self, path: str) -> Path:
-        host, module, *rest = path.split("/")
-        return self.cache / host / f"{module}@{MODULES}" / "/".join(rest)
-
-
 def short_package(path: str) -> str:
     if path in SPECIAL:
         return SPECIAL[path][0]
     return SHORT_ONLY.get(path, path.removeprefix(API))
 
 
-def go_files(folder: Path) -> Iterator[str]:
-    for file in sorted(folder.glob("*.go")):
-        if file.name.endswith("_test.go") or "generated" in file.name:
-            continue
-        yield file.read_text()
-
-
 def parse_package(table: Table, sources: Sources, path: str) -> list[str]:
     """Read one Go package into the table and return the struct names found."""
     package, found = short_package(path), list[str]()
-    for source in go_files(sources.package(path)):
-        imports = {name or target.rsplit("/", 1)[-1]: target for name, target in IMPORT.findall(source)}
+    for file in sources.files(path):
 
-        def qualify(go_type: str, imports: dict[str, str] = imports) -> str:
+        def qualify(go_type: str, imports: dict[str, str] = file.imports) -> str:
             return qualified(go_type, package, imports)
 
-        for name, body in STRUCT.findall(source):
+        for name, fields in file.structs.items():
             full = f"{package}.{name}"
             if full in OPAQUE:
                 continue
-            table.structs[full] = [row for line in body.split("\n") if (row := parse_field(line, qualify))]
+            table.structs[full] = [row(item, qualify) for item in fields]
             found.append(name)
-        for name, target in ALIAS.findall(source):
+        for name, target in file.aliases.items():
             if f"{package}.{name}" not in OPAQUE and not target.endswith("interface"):
                 table.aliases[f"{package}.{name}"] = qualify(target)
     return found
@@ -148,27 +117,20 @@ def qualified(go_type: str, package: str, imports: dict[str, str]) -> str:
     return f"{prefix}{package}.{rest}"
 
 
-def parse_field(line: str, qualify: Callable[[str], str]) -> list[JsonObject] | None:
-    if line.strip().startswith("//") or not (match := FIELD.match(line)):
-        return None
-    _, go_type, tag = match.groups()
-    json_tag = re.search(r'json:"([^"]*)"', tag)
-    if json_tag is None or json_tag.group(1) == "-":
-        return None
-    name, *options = json_tag.group(1).split(",")
-    proto = re.search(r'protobuf:"([^"]*)"', tag)
-    number = int(proto.group(1).split(",")[1]) if proto else 0
+def row(item: GoField, qualify: Callable[[str], str]) -> list[JsonObject]:
+    """Describe a field: its name, protobuf number, type, flags, and how patches merge it."""
+    proto = item.tagged("protobuf")
     flags = (
-        (OMITEMPTY if "omitempty" in options else 0)
-        + (OMITZERO if "omitzero" in options else 0)
-        + (INLINE if "inline" in options or not name else 0)
+        (OMITEMPTY if "omitempty" in item.options else 0)
+        + (OMITZERO if "omitzero" in item.options else 0)
+        + (INLINE if item.inline else 0)
     )
     extras: dict[str, JsonObject] = {}
-    if strategy := re.search(r'patchStrategy:"([^"]*)"', tag):
-        extras["strategy"] = strategy.group(1)
-    if key := re.search(r'patchMergeKey:"([^"]*)"', tag):
-        extras["key"] = key.group(1)
-    return [name, number, qualify(go_type), flags, extras]
+    if strategy := item.tagged("patchStrategy"):
+        extras["strategy"] = strategy
+    if key := item.tagged("patchMergeKey"):
+        extras["key"] = key
+    return [item.name, int(proto.split(",")[1]) if proto else 0, qualify(item.go_type), flags, extras]
 
 
 def add_schema_facts(table: Table, definitions: dict[str, JsonObject]) -> None:
@@ -245,19 +207,14 @@ def strip_descriptions(value: JsonObject) -> JsonObject:
     return value
 
 
-def document_name(group: str, version: str) -> str:
-    return f"apis__{group}__{version}" if group else "api__v1"
-
-
 def is_kind(rows: list[list[JsonObject]]) -> bool:
     return any(row[2] == "meta/v1.TypeMeta" and row[3] & INLINE for row in rows)
 
 
 def build(sources: Sources) -> dict[str, bytes]:
     """Make every file of the bundle, by file name."""
-    core = json.loads((sources.kubernetes / "api/discovery/api__v1.json").read_text())
-    grouped = json.loads((sources.kubernetes / "api/discovery/aggregated_v2.json").read_text())
-    versions = served_versions(grouped)
+    core = sources.discovery("", "v1")
+    versions = served_versions(sources.aggregated_discovery())
     table, definitions, files = Table(), dict[str, JsonObject](), dict[str, bytes]()
     parse_package(table, sources, "k8s.io/apimachinery/pkg/apis/meta/v1")
     parse_package(table, sources, "k8s.io/apimachinery/pkg/types")
@@ -282,8 +239,7 @@ def build(sources: Sources) -> dict[str, bytes]:
 
 
 def read_openapi(sources: Sources, group: str, version: str) -> JsonObject:
-    file = sources.kubernetes / f"api/openapi-spec/v3/{document_name(group, version)}_openapi.json"
-    document = strip_descriptions(json.loads(file.read_text()))
+    document = strip_descriptions(sources.openapi(group, version))
     for operations in document["paths"].values():
         for operation in operations.values():
             if is_object(operation):
@@ -396,7 +352,8 @@ def content(name: str, data: bytes) -> bytes:
 
 def render_bundle(files: dict[str, bytes]) -> bytes:
     hashes = {name: hashlib.sha256(content(name, data)).hexdigest() for name, data in sorted(files.items())}
-    return (json.dumps({"kubernetes": RELEASE, "sha256": hashes}, indent=1) + "\n").encode()
+    present = json.loads(BUNDLE.read_text())
+    return (json.dumps({**present, "sha256": hashes}, indent=1) + "\n").encode()
 
 
 def committed() -> dict[str, bytes]:
@@ -418,7 +375,7 @@ def check(sources: Sources) -> int:
             name for name in sorted(expected.keys() | present.keys()) if differs(name, expected, present)
         ]
     else:
-        print(f"Go modules of Kubernetes {RELEASE} are not here: checking the recorded hashes only")
+        print(f"Go modules of Kubernetes {sources.version} are not here: checking the recorded hashes only")
         recorded = json.loads(present["bundle.json"])["sha256"]
         rest = {name: data for name, data in present.items() if name != "bundle.json"}
         found = json.loads(render_bundle(rest))["sha256"]
@@ -431,27 +388,21 @@ def check(sources: Sources) -> int:
 
 def write(sources: Sources) -> int:
     if not sources.present():
-        print(f"needs the Go modules of Kubernetes {RELEASE}: go mod download k8s.io/kubernetes@v{RELEASE}")
+        print(
+            f"needs the Go modules of Kubernetes {sources.version}: run `scripts/kubernetes --only version`"
+        )
         return 1
     files = build(sources)
-    for name in committed().keys() - files.keys():
+    present = committed()
+    for name in present.keys() - files.keys():
         (DATA / name).unlink()
     for name, data in files.items():
         target = DATA / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
+        if differs(name, files, present):
+            target.write_bytes(data)
     print(f"{len(files)} files, {sum(map(len, files.values())) // 1024} KiB")
     return 0
-
-
-def module_cache() -> Path:
-    if folder := os.environ.get("GOMODCACHE"):
-        return Path(folder)
-    try:
-        answer = subprocess.run(["go", "env", "GOMODCACHE"], capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return Path.home() / "go" / "pkg" / "mod"
-    return Path(answer.stdout.strip())
 
 
 def main() -> int:
@@ -460,7 +411,7 @@ def main() -> int:
         "--check", action="store_true", help="compare with the committed bundle, write nothing"
     )
     options = parser.parse_args()
-    sources = Sources(module_cache())
+    sources = Sources()
     return check(sources) if options.check else write(sources)
 
 

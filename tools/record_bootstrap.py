@@ -1,41 +1,43 @@
-"""Record the objects a real control plane starts with, for the embedded server: roles, bindings, priority classes.
+"""Record the objects that a real control plane starts with, for the embedded server: roles, bindings, priority classes.
 
-tools/record_bootstrap.py --kubeconfig FILE [--kubectl PATH]
+    tools/record_bootstrap.py
+
+Needs the binaries of `scripts/control-plane build`.
 """
 
-import argparse
+import asyncio
 import json
 import subprocess
 from pathlib import Path
 from typing import Any
+
+from kubewright.testing.controlplane import ControlPlane
 
 RESOURCES = ("clusterroles", "clusterrolebindings", "roles", "rolebindings", "priorityclasses")
 TARGET = Path(__file__).parent.parent / "src/kubewright/devserver/auth/bootstrap.json"
 SERVER_SIDE = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
 
 
-def recorded(kubectl: str, kubeconfig: str, resource: str) -> list[dict[str, Any]]:
-    """Read all objects of a resource, without what the server adds to each."""
-    command = [kubectl, "--kubeconfig", kubeconfig, "get", resource, "--all-namespaces", "--output", "json"]
-    items = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["items"]
+def recorded(plane: ControlPlane, resource: str) -> list[dict[str, Any]]:
+    """Read all objects of a resource, without the fields that the server sets on each."""
+    command = [plane.binaries / "kubectl", "--kubeconfig", plane.kubeconfig, "get", resource]
+    options = ["--all-namespaces", "--output", "json"]
+    items = json.loads(subprocess.run([*command, *options], check=True, capture_output=True).stdout)["items"]
     for item in items:
         for name in SERVER_SIDE:
             item["metadata"].pop(name, None)
     return sorted(items, key=lambda item: (item["metadata"].get("namespace", ""), item["metadata"]["name"]))
 
 
-def main() -> None:
+async def main() -> None:
     """Write the record."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kubeconfig", required=True)
-    parser.add_argument("--kubectl", default="kubectl")
-    arguments = parser.parse_args()
-    objects = [
-        item for resource in RESOURCES for item in recorded(arguments.kubectl, arguments.kubeconfig, resource)
-    ]
-    lines = ",\n".join(json.dumps(item, separators=(",", ":"), sort_keys=True) for item in objects)
-    TARGET.write_text(f"[\n{lines}\n]\n")
+    async with ControlPlane(controllers=True) as plane:
+        lists = [await asyncio.to_thread(recorded, plane, resource) for resource in RESOURCES]
+    lines = [json.dumps(item, separators=(",", ":"), sort_keys=True) for items in lists for item in items]
+    text = ",\n".join(lines)
+    TARGET.write_text(f"[\n{text}\n]\n")
+    print(f"{len(lines)} objects")
 
 
 if __name__ == "__main__":
-    main()
+    asyncio.run(main())

@@ -25,9 +25,9 @@ PROGRAMS = {
     "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
     "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
 }
-# The release that stands for each minor: the newest of those tried that the module proxy has whole, staging modules
-# and checksums included. That of the newest minor is pinned, with hashes, in go.mod beside this file.
-RELEASES = {"1.31": "1.31.4", "1.32": "1.32.5", "1.33": "1.33.13", "1.34": "1.34.4", "1.35": "1.35.4"}
+# The release of the project, and the release that is used for each earlier minor version: the newest of those tried
+# that the module proxy has whole, staging modules and checksums included.
+BUNDLE = HERE.parents[1] / "src/kubewright/devserver/data/bundle.json"
 GO = "1.26.0"
 
 
@@ -36,21 +36,30 @@ class BuildError(Exception):
 
 
 def pinned_version() -> str:
-    """Read the version that the committed go.mod pins."""
-    return _required(_read(HERE / "go.mod"), "k8s.io/kubernetes")
+    """Return the tag of the project's release, whose modules are pinned with hashes in go.mod beside this file."""
+    return f"v{json.loads(_read(BUNDLE))['kubernetes']}"
+
+
+def supported_releases() -> dict[str, str]:
+    """Return the release that is used for each minor version."""
+    pinned = pinned_version().removeprefix("v")
+    return json.loads(_read(BUNDLE))["releases"] | {pinned.rpartition(".")[0]: pinned}
 
 
 def resolve(version: str) -> str:
-    """Turn `1.33`, `1.33.2` or `v1.33.2` into a supported version's tag; nothing means the pinned one."""
-    pinned = pinned_version().removeprefix("v")
-    releases = RELEASES | {pinned.rpartition(".")[0]: pinned}
-    text = version.removeprefix("v") or pinned
+    """Turn `1.33`, `1.33.2` or `v1.33.2` into a supported version's tag; nothing means the project's release."""
+    releases = supported_releases()
+    text = version.removeprefix("v") or pinned_version().removeprefix("v")
     text = releases.get(text, text)
     if not re.fullmatch(r"\d+\.\d+\.\d+", text) or text.rpartition(".")[0] not in releases:
-        raise BuildError(
-            f"Kubernetes {version!r} is not one of {', '.join(sorted(releases))} or a release of them"
-        )
+        raise BuildError(f"Kubernetes {version!r} is not one of {', '.join(releases)} or a release of them")
     return f"v{text}"
+
+
+def supported_range() -> str:
+    """Return the first and last minor version that is supported, for help texts."""
+    minors = sorted(supported_releases(), key=lambda minor: int(minor.split(".")[1]))
+    return f"{minors[0]} to {minors[-1]}"
 
 
 def cache_folder() -> Path:
@@ -112,12 +121,18 @@ def _generated_module(version: str) -> Path:
     module = cache_folder() / "modules" / version
     if (module / "go.sum").exists():
         return module
-    _need_go()
     module.mkdir(parents=True, exist_ok=True)
+    write_module(module, version)
+    return module
+
+
+def write_module(module: Path, version: str) -> None:
+    """Write go.mod and go.sum for a version of Kubernetes, from that version's own go.mod."""
+    _need_go()
     say(f"resolving the modules of Kubernetes {version}")
     answer = subprocess.run(
         ["go", "mod", "download", "-json", f"k8s.io/kubernetes@{version}"],
-        cwd=cache_folder(),
+        cwd=module,
         env=_environment(),
         capture_output=True,
         text=True,
@@ -133,7 +148,6 @@ def _generated_module(version: str) -> Path:
         # Its presence marks the module as complete.
         (module / "go.sum").unlink(missing_ok=True)
         raise
-    return module
 
 
 def module_file(version: str, upstream: str) -> str:
@@ -148,16 +162,19 @@ def module_file(version: str, upstream: str) -> str:
     )
     if not staging or default is None:
         raise BuildError(f"the go.mod of Kubernetes {version} is not as expected")
-    lines = [
-        "module kubewright/control-plane",
-        f"go {GO}",
-        f"godebug default=go{default[1]}",
-        *(f"tool {package}" for package in PROGRAMS.values()),
-        f"require k8s.io/kubernetes {version}",
-        f"require go.etcd.io/etcd/server/v3 {etcd}",
-        *(f"replace {name} => {name} {published}" for name in staging),
+    parts = ["module kubewright/control-plane", f"go {GO}"]
+    if not GO.startswith(f"{default[1]}."):
+        parts.append(f"godebug default=go{default[1]}")
+    parts += [
+        _block("tool", sorted(PROGRAMS.values())),
+        _block("require", [f"go.etcd.io/etcd/server/v3 {etcd}", f"k8s.io/kubernetes {version}"]),
+        _block("replace", [f"{name} => {name} {published}" for name in staging]),
     ]
-    return "\n".join(lines) + "\n"
+    return "\n\n".join(parts) + "\n"
+
+
+def _block(directive: str, lines: list[str]) -> str:
+    return "\n".join([f"{directive} (", *(f"\t{line}" for line in lines), ")"])
 
 
 def _required(text: str, *modules: str) -> str:
@@ -235,10 +252,15 @@ def main() -> int:
         "--kubernetes",
         metavar="VERSION",
         default="",
-        help=f"1.31 to 1.36, or a release of them; by default {pinned_version()}",
+        help=f"{supported_range()}, or a release of them; by default {pinned_version()}",
+    )
+    parser.add_argument(
+        "--pin", action="store_true", help="write go.mod and go.sum for the release in bundle.json first"
     )
     arguments = parser.parse_args()
     try:
+        if arguments.pin:
+            write_module(HERE, pinned_version())
         print(provide(arguments.kubernetes))
     except (BuildError, OSError) as error:
         say(f"control-plane: {error}")

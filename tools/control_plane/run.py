@@ -132,7 +132,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     command = commands.add_parser("start", parents=[common], help="run in the foreground until Ctrl-C")
     command.add_argument(
-        "--kubernetes", metavar="VERSION", default="", help="1.31 to 1.36, or a release of them"
+        "--kubernetes",
+        metavar="VERSION",
+        default="",
+        help=f"{binaries.supported_range()}, or a release of them",
     )
     command.add_argument(
         "--user",

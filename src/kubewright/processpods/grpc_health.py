@@ -6,6 +6,8 @@ import struct
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
+from kubewright.devserver.data import MINOR
+
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _DATA, _HEADERS, _RST_STREAM, _SETTINGS, _PING, _GO_AWAY = 0, 1, 3, 4, 6, 7
 _ACK = _END_STREAM = 0x1
@@ -56,7 +58,7 @@ def _request(authority: str, service: str) -> bytes:
         ":authority": authority,
         "te": "trailers",
         "content-type": "application/grpc",
-        "user-agent": "kube-probe/1.36",
+        "user-agent": f"kube-probe/1.{MINOR}",
     }
     # Header fields are literal, uncompressed and not indexed.
     head = b"".join(b"\0" + _text(name) + _text(value) for name, value in fields.items())

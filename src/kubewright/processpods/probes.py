@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from kubewright.api.builtin import core_v1
 from kubewright.devcluster.pod_lifecycle import PodEvent
+from kubewright.devserver.data import MINOR
 from kubewright.processpods.grpc_health import HealthCheckError, health_status
 
 Execute = Callable[[Sequence[str]], Awaitable[tuple[int, str]]]
@@ -69,7 +70,7 @@ async def check_http(container: core_v1.Container, spec: core_v1.HTTPGetAction, 
     # Like a kubelet, do not verify the certificate.
     context = _unverified() if secure else None
     path = spec.path if spec.path.startswith("/") else f"/{spec.path}"
-    fields = {"Host": f"{host}:{port}", "User-Agent": "kube-probe/1.36", "Accept": "*/*"}
+    fields = {"Host": f"{host}:{port}", "User-Agent": f"kube-probe/1.{MINOR}", "Accept": "*/*"}
     fields.update({item.name: item.value for item in spec.http_headers})
     head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
     reader, writer = await asyncio.open_connection(host, port, ssl=context)

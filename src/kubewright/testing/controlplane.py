@@ -18,11 +18,12 @@ import yaml
 
 from kubewright.certificates import Authority, KeyPair, private_key
 from kubewright.devcluster import Scratch
+from kubewright.devserver.data import RELEASE
 from kubewright.testing import components
 from kubewright.testing.processes import Process, ProcessError
 
-# The version that `scripts/control-plane build` builds by default, pinned in tools/control_plane/go.mod.
-KUBERNETES = "v1.36.4"
+# The release that `scripts/control-plane build` builds by default.
+KUBERNETES = f"v{RELEASE}"
 ADMIN = "kubernetes-admin"
 SERVERS = ("etcd", "kube-apiserver")
 CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
@@ -43,7 +44,7 @@ class ControlPlaneError(RuntimeError):
 
 
 def binaries_folder(version: str = KUBERNETES) -> Path:
-    """Return the cache directory for the binaries of a Kubernetes version."""
+    """Return the cache directory for the binaries of a Kubernetes release."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "kubewright" / "control-plane" / version
 

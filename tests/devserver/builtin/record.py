@@ -14,6 +14,7 @@ from builtin_cases import (
     DISABLED,
     Client,
     cases,
+    comparable,
     first_of_each_kind,
     play_accepted,
     play_behavior,
@@ -33,7 +34,10 @@ def record(client: Client) -> None:
     DATA.mkdir(exist_ok=True)
     chosen = {"accepted": cases("accepted"), "refused": cases("refused"), "behavior": first_of_each_kind()}
     for name, play in PLAYS.items():
-        lines = [json.dumps({"case": case, "real": play(client, case)}) for case in chosen[name]]
+        lines = [
+            json.dumps({"case": case, "real": comparable(name, case, play(client, case))})
+            for case in chosen[name]
+        ]
         text = ",\n".join(lines)
         (DATA / f"{name}.json").write_text(f'{{"kubernetes": "{KUBERNETES}", "cases": [\n{text}\n]}}\n')
         print(f"{name}: {len(lines)} cases")

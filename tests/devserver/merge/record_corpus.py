@@ -1,4 +1,4 @@
-"""Record what a real control plane answers to sequences of writes, as test data for field ownership.
+"""Record what a real API server answers to sequences of writes, as test data for field ownership.
 
     .venv/bin/python tests/devserver/merge/record_corpus.py
 
@@ -9,14 +9,19 @@ without one: each scenario is a list of writes to one object, each write with th
 import asyncio
 import json
 import ssl
+import sys
 import time
 import urllib.error
 import urllib.request
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from objects import CRDS
 from scenarios import SCENARIOS
+from stable_answers import stable
 
 from kubewright.testing.controlplane import KUBERNETES, ControlPlane
 
@@ -71,6 +76,7 @@ class Recorder:
 
     def record(self, scenario: dict[str, Any]) -> dict[str, Any]:
         answers: list[Any] = []
+        _next_second()
         for step in scenario["steps"]:
             method, content_type = CONTENT_TYPES[step["verb"]]
             path = scenario["path"] if step["verb"] == "create" else f"{scenario['path']}/{scenario['name']}"
@@ -84,9 +90,13 @@ class Recorder:
             if step["verb"] == "replace":
                 body = self._replacement(f"{scenario['path']}/{scenario['name']}", body)
             status, answer = self.send(method, path + query, body, content_type)
+            if status == 422:
+                # The server reports the fields of an object in random order.
+                del answer["message"]
+                answer["details"]["causes"].sort(key=lambda cause: (cause["field"], cause["message"]))
             answers.append({"status": status, "sent": body, "body": answer, **before})
-            # Managers are put in order by whole seconds: let the next write fall into another one.
-            time.sleep(1.05 if step.get("pause", True) else 0)
+            if step.get("pause", True):
+                _next_second()
         return {**scenario, "answers": answers}
 
     def _changed_since(self, path: str, answers: list[Any]) -> dict[str, Any]:
@@ -113,14 +123,22 @@ class Recorder:
         return live
 
 
+def _next_second() -> None:
+    """Wait for the beginning of a second: managers are put in order by whole seconds."""
+    time.sleep(1.05 - time.time() % 1)
+
+
 async def main() -> None:
     flags = ["--disable-admission-plugins=ServiceAccount"]
     users = {"recorder": ["system:masters"]}
+    began = datetime.now(UTC)
     async with ControlPlane(controllers=False, users=users, api_server_flags=flags) as plane:
         recorder = Recorder(plane)
         await asyncio.to_thread(recorder.prepare)
         recorded = await asyncio.gather(*(asyncio.to_thread(recorder.record, one) for one in SCENARIOS))
-    lines = ",\n".join(json.dumps(scenario, separators=(",", ":")) for scenario in recorded)
+    lines = ",\n".join(
+        stable(json.dumps(scenario, separators=(",", ":")), began, ordered=True) for scenario in recorded
+    )
     (DATA / "ownership.json").write_text(
         f'{{"kubernetes":"{KUBERNETES}","crds":{json.dumps(CRDS)},\n"scenarios":[\n{lines}\n]}}\n'
     )

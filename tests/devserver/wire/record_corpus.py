@@ -9,12 +9,17 @@ server's own form, or the words in which it refused. Objects the server made its
 import asyncio
 import json
 import ssl
+import sys
 import urllib.error
 import urllib.request
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from bodies import BODIES
+from stable_answers import stable
 
 from kubewright.testing.controlplane import KUBERNETES, ControlPlane
 
@@ -35,11 +40,12 @@ OWN = [
 
 
 class Recorder:
-    """Send bodies and keep the answers as text, so that the order of fields is kept too."""
+    """Send bodies and keep the answers as text, which preserves the order of fields."""
 
-    def __init__(self, plane: ControlPlane) -> None:
+    def __init__(self, plane: ControlPlane, began: datetime) -> None:
         self._url = plane.url
         self._token = plane.tokens["recorder"]
+        self._began = began
         self._tls = ssl.create_default_context(cadata=plane.ca.decode())
 
     def send(self, method: str, path: str, body: str | None, content_type: str = "application/json") -> Any:
@@ -61,19 +67,23 @@ class Recorder:
             status, text, warnings = self.send("POST", path + query, body, content_type)
             answer: dict[str, Any] = {"path": path, "type": content_type, "body": body, "status": status}
             if status == 201:
-                answer |= {"answer": text, "warnings": warnings}
+                answer |= {"answer": self._stable(text), "warnings": warnings}
             else:
                 answer["message"] = json.loads(text)["message"]
             answers.append(answer)
-        own = [self.send("GET", f"{path}?limit=4", None)[1] for path in OWN]
+        own = [self._stable(self.send("GET", f"{path}?limit=4", None)[1]) for path in OWN]
         return {"answers": answers, "own": own}
+
+    def _stable(self, text: str) -> str:
+        return stable(text, self._began, ordered=False)
 
 
 async def main() -> None:
     flags = ["--disable-admission-plugins=ServiceAccount"]
     users = {"recorder": ["system:masters"]}
+    began = datetime.now(UTC)
     async with ControlPlane(controllers=False, users=users, api_server_flags=flags) as plane:
-        recorded = await asyncio.to_thread(Recorder(plane).record)
+        recorded = await asyncio.to_thread(Recorder(plane, began).record)
     DATA.mkdir(exist_ok=True)
     lines = ",\n".join(json.dumps(answer) for answer in recorded["answers"])
     own = ",\n".join(json.dumps(text) for text in recorded["own"])

@@ -10,10 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubewright.api import GroupVersionKind
+from kubewright.devserver.data import RELEASE
 from kubewright.devserver.wire import DecodeError, load_types, parse_json, parse_yaml
 
 TYPES = load_types()
-GOLDEN = Path(os.environ.get("GOMODCACHE", Path.home() / "go/pkg/mod")) / "k8s.io/api@v0.36.4/testdata/HEAD"
+GOLDEN = (
+    Path(os.environ.get("GOMODCACHE", Path.home() / "go/pkg/mod"))
+    / f"k8s.io/api@v0.{RELEASE.removeprefix('1.')}/testdata/HEAD"
+)
 
 
 def field(number: int, value: bytes | int) -> bytes:

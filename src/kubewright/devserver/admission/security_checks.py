@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from kubewright.devserver.data import MINOR
 from kubewright.devserver.objects import JsonObject, items, meta, section
 
-NEWEST = 36
+NEWEST = MINOR
 CAPABILITIES = frozenset(
     {
         "AUDIT_WRITE",

@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine
 from email.utils import formatdate
 from typing import Any
 
+from kubewright.devserver.data import MINOR, RELEASE
 from kubewright.devserver.discovery.discovery import AGGREGATED, Discovery, Document
 from kubewright.devserver.discovery.openapi import OpenApi
 from kubewright.devserver.objects import JsonObject, encode
@@ -20,12 +21,12 @@ from kubewright.http.server import JSON, TEXT, Request, Response, text
 
 VERSION: JsonObject = {
     "major": "1",
-    "minor": "36",
+    "minor": str(MINOR),
     "emulationMajor": "1",
-    "emulationMinor": "36",
+    "emulationMinor": str(MINOR),
     "minCompatibilityMajor": "1",
-    "minCompatibilityMinor": "35",
-    "gitVersion": "v1.36.4+kubewright",
+    "minCompatibilityMinor": str(MINOR - 1),
+    "gitVersion": f"v{RELEASE}+kubewright",
     "gitCommit": "",
     "gitTreeState": "",
     "buildDate": "1970-01-01T00:00:00Z",

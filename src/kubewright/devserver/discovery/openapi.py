@@ -3,33 +3,24 @@
 import asyncio
 import hashlib
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
+from kubewright.devserver.data import BUNDLE, RELEASE
 from kubewright.devserver.discovery.swagger import swagger_protobuf
 from kubewright.devserver.objects import JsonObject, api_version, copy, encode
 from kubewright.devserver.registry.codecs import CustomCodec
 from kubewright.devserver.registry.resources import Registry, Resource
 from kubewright.devserver.wire import TypeTable
 
-_BUNDLE = Path(__file__).parents[1] / "data" / "bundle.json"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _OBJECT_META = f"{_META}ObjectMeta"
 _REF = "#/components/schemas/"
-_INFO = {"title": "Kubernetes", "version": "v1.36.4"}
+_INFO = {"title": "Kubernetes", "version": f"v{RELEASE}"}
 _BODY = {"application/json": {"schema": {"type": "object"}}}
 _OWNER = ("apiVersion", "kind", "name", "uid")
 _PARAMETERS = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
-
-
-@cache
-def bundle_hashes() -> dict[str, str]:
-    """Read the hashes of the bundled documents, once."""
-    bundle: JsonObject = msgspec.json.decode(_BUNDLE.read_bytes())
-    return cast(dict[str, str], bundle["sha256"])
 
 
 class OpenApi:
@@ -54,7 +45,7 @@ class OpenApi:
 
     async def index(self) -> bytes:
         """Return the paths of all documents with the hashes of their contents."""
-        self._hashes = await asyncio.to_thread(bundle_hashes)
+        self._hashes = BUNDLE.sha256
         self._refresh()
         if not self._index:
             paths = {
@@ -78,7 +69,7 @@ class OpenApi:
 
     async def tag(self, path: str) -> str:
         """Return the hash of a document's content, by which the index names it."""
-        self._hashes = await asyncio.to_thread(bundle_hashes)
+        self._hashes = BUNDLE.sha256
         return self._hash(path)
 
     def _custom_document(self, path: str) -> bytes:

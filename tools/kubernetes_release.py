@@ -1,0 +1,334 @@
+"""Move the project to a Kubernetes release, step by step; each step can be repeated.
+
+The release is in `src/kubewright/devserver/data/bundle.json`. The first step writes it there, the others read it from
+there, so that a step that is run alone works on the release that the project is on.
+"""
+
+import argparse
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from go_sources import BUNDLE, MODULES, release, staging_version
+
+ROOT = Path(__file__).resolve().parents[1]
+GOLDEN = ROOT / "tests/api/golden"
+PEERS = ROOT / "benchmarks/controller_runtime"
+# controller-runtime 0.24 is made for Kubernetes 1.36, 0.25 for 1.37, and so on.
+CONTROLLER_RUNTIME_LAG = 12
+# Where text or code that does not read bundle.json names the release: the group is replaced.
+RELEASE, MINOR = r"(\d+\.\d+\.\d+)", r"(\d+\.\d+)"
+MENTIONS = {
+    "README.md": [rf"embedded server and on Kubernetes {RELEASE}"],
+    "tests/compare/allowed.yaml": [rf"`v{RELEASE}\+kubewright`"],
+    "docs/how-to/testing-matrix.md": [
+        rf"\| Kubernetes, real control plane \| {RELEASE} \|",
+        rf"\| Kubernetes, embedded server \| behaves like {MINOR} \|",
+        rf"for version in {MINOR} ",
+    ],
+    "src/kubewright/cli/doctor/cluster.py": [r"OLDEST_SERVER, NEWEST_SERVER = \d+, (\d+)\n"],
+}
+BY_HAND = """\
+read the changes of the recorded answers (git diff --stat tests): each is work in src/kubewright/devserver
+compare the feature gates that the release turns on with src/kubewright/devserver/builtin and .../admission
+give new kinds and fields their rules in src/kubewright/devserver/builtin and cases in tests/devserver/builtin/cases
+run scripts/test and scripts/test --server real, then .ci/run
+measure again if the numbers in docs/performance.md are to be of this release
+tools/packaging/go.mod follows helm, benchmarks/kube_rs/Cargo.toml follows kube-rs: update them when those do
+docs/how-to/testing-matrix.md: test the earlier releases in the table
+CHANGELOG.md: name the release under Unreleased
+"""
+
+
+class StepError(Exception):
+    """A step failed; the text says why, in one line."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One part of a move."""
+
+    name: str
+    title: str
+    run: Callable[[str], None]
+
+
+def run(*command: str | Path, cwd: Path = ROOT, quiet: bool = False) -> str:
+    """Run a program; return what it printed if `quiet`, otherwise show it."""
+    words = [str(word) for word in command]
+    done = subprocess.run(
+        words,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE if quiet else None,
+        stderr=subprocess.PIPE if quiet else None,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        shown = shlex.join(word.removeprefix(f"{ROOT}/") for word in words)
+        reason = f": {_last_line(done.stderr)}" if quiet else ""
+        raise StepError(f"`{shown}` exited with {done.returncode}{reason}")
+    return done.stdout or ""
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or [""])[-1].strip()
+
+
+def python(*arguments: str) -> Callable[[str], None]:
+    """Return a step that runs a Python program of the project."""
+    return lambda _: _shown(sys.executable, *arguments)
+
+
+def _shown(*command: str | Path) -> None:
+    run(*command)
+
+
+def set_version(version: str) -> None:
+    """Download the modules of a release, then write the release to bundle.json and to the texts that name it."""
+    download(version)
+    bundle = json.loads(BUNDLE.read_text())
+    previous, releases = bundle["kubernetes"], dict(bundle["releases"])
+    if minor(previous) != minor(version):
+        releases[minor(previous)] = previous
+    releases.pop(minor(version), None)
+    ordered = dict(sorted(releases.items(), key=lambda item: int(item[0].split(".")[1])))
+    BUNDLE.write_text(
+        json.dumps({**bundle, "kubernetes": version, "releases": ordered}, indent=1) + "\n", encoding="utf-8"
+    )
+    for name, patterns in MENTIONS.items():
+        file = ROOT / name
+        file.write_text(mention(file.read_text(), name, patterns, version))
+
+
+def download(version: str) -> None:
+    """Download the modules that the generators read; raise StepError if the module proxy does not have them."""
+    need_go()
+    staging = staging_version(version)
+    wanted = [f"k8s.io/kubernetes@v{version}", *(f"k8s.io/{module}@{staging}" for module in MODULES)]
+    for module in wanted:
+        print(f"  {module}", flush=True)
+        # Outside of any module, so that no go.mod decides about versions.
+        done = subprocess.run(
+            ["go", "mod", "download", "-json", module],
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            answer = json.loads(done.stdout) if done.stdout.startswith("{") else {}
+            reason = " ".join(str(answer.get("Error") or _last_line(done.stderr)).split())
+            raise StepError(f"Kubernetes {version} is not available as Go modules: {reason}")
+
+
+def need_go() -> None:
+    """Raise StepError if there is no Go."""
+    if shutil.which("go") is None:
+        raise StepError("there is no `go` on PATH, which reads the published modules of Kubernetes")
+
+
+def mention(text: str, name: str, patterns: Sequence[str], version: str) -> str:
+    """Replace the release, or its minor version, where a text names it."""
+    for pattern in patterns:
+        match = re.search(pattern, text)
+        if match is None:
+            raise StepError(
+                f"{name} has no text like {pattern!r}: correct MENTIONS in tools/kubernetes_release.py"
+            )
+        parts = version.split(".")
+        value = {2: version, 1: minor(version), 0: parts[1]}[match[1].count(".")]
+        text = text[: match.start(1)] + value + text[match.end(1) :]
+    return text
+
+
+def minor(version: str) -> str:
+    """Return the minor version of a release: `1.36` of `1.36.4`."""
+    return version.rpartition(".")[0]
+
+
+def record_golden(_: str) -> None:
+    """Answer the cases of tests/api/golden with the Go code of the pinned modules."""
+    need_go()
+    for file in sorted(GOLDEN.glob("*.json")):
+        with file.open() as cases:
+            done = subprocess.run(
+                ["go", "run", GOLDEN / "record.go", file.stem],
+                cwd=ROOT / "tools/control_plane",
+                stdin=cases,
+                stdout=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+        if done.returncode:
+            raise StepError(f"`go run record.go {file.stem}` exited with {done.returncode}")
+        file.write_text(done.stdout)
+        print(f"  {file.stem}: {len(json.loads(done.stdout)['cases'])} answers")
+
+
+def update_peers(version: str) -> None:
+    """Move the Go programs that benchmarks compare with, and compile them."""
+    need_go()
+    module = "sigs.k8s.io/controller-runtime"
+    wanted = f"v0.{int(version.split('.')[1]) - CONTROLLER_RUNTIME_LAG}."
+    present = re.search(rf"{re.escape(module)} (v\S+)", (PEERS / "go.mod").read_text())
+    runtime = present[1] if present else ""
+    if not runtime.startswith(wanted):
+        known = run("go", "list", "-m", "-versions", module, cwd=PEERS, quiet=True).split()[1:]
+        fitting = [text for text in known if text.startswith(wanted) and "-" not in text]
+        if not fitting:
+            raise StepError(f"{module} has no release {wanted}x for Kubernetes {minor(version)} yet")
+        runtime = fitting[-1]
+    staging = staging_version(version)
+    libraries = [f"k8s.io/{name}@{staging}" for name in ("api", "apimachinery", "client-go")]
+    run("go", "get", *libraries, f"{module}@{runtime}", cwd=PEERS)
+    run("go", "mod", "tidy", cwd=PEERS)
+    run("go", "build", "-o", "/dev/null", "./...", cwd=PEERS)
+    print(f"  {module} {runtime}, k8s.io {staging}")
+
+
+STEPS = (
+    Step("version", "download the Go modules; write the release to bundle.json and to texts", set_version),
+    Step(
+        "data",
+        "generate the embedded server's types, discovery and OpenAPI",
+        python("tools/generate_devserver_data.py"),
+    ),
+    Step("kinds", "generate kubewright.api.builtin", python("tools/generate_builtin.py", "--refresh")),
+    Step(
+        "control-plane",
+        "pin tools/control_plane/go.mod and build the binaries",
+        python("tools/control_plane/binaries.py", "--pin"),
+    ),
+    Step(
+        "flags",
+        "generate the flags that kubewright envtest accepts",
+        python("tools/generate_envtest_flags.py"),
+    ),
+    Step("bootstrap", "record the objects that a cluster starts with", python("tools/record_bootstrap.py")),
+    Step("golden", "record tests/api/golden", record_golden),
+    Step("schema", "record tests/schema", python("tests/schema/record.py")),
+    Step("validation", "record tests/devserver/builtin", python("tests/devserver/builtin/record.py")),
+    Step("decoding", "record tests/devserver/wire", python("tests/devserver/wire/record_corpus.py")),
+    Step("ownership", "record tests/devserver/merge", python("tests/devserver/merge/record_corpus.py")),
+    Step("conformance", "record tests/conformance", python("tests/conformance/record.py")),
+    Step("clients", "record tests/clients", python("tests/clients/record.py")),
+    Step("peers", "update and compile the Go programs of benchmarks", update_peers),
+    Step("reference", "generate docs/reference", python("tools/generate_reference.py")),
+    Step("differences", "generate docs/devserver-differences.md", python("tools/generate_differences.py")),
+)
+
+
+def chosen_steps(only: Sequence[str], start: str) -> list[Step]:
+    """Return the steps to run, in order."""
+    names = [step.name for step in STEPS]
+    if start:
+        return list(STEPS[names.index(start) :])
+    return [step for step in STEPS if not only or step.name in only]
+
+
+def check_version(version: str, steps: Sequence[Step]) -> str:
+    """Return the release to work on; raise StepError if the steps cannot use the one that was asked for."""
+    present = release()
+    if not version:
+        if len(steps) == len(STEPS):
+            raise StepError(f"name the release, e.g. scripts/kubernetes {present}")
+        return present
+    text = version.removeprefix("v")
+    if not re.fullmatch(r"1\.\d+\.\d+", text):
+        raise StepError(f"{version!r} is not a release: expected MAJOR.MINOR.PATCH, e.g. {present}")
+    if text != present and steps[0].name != "version":
+        raise StepError(f"the project is on {present}: run `scripts/kubernetes {text} --only version` first")
+    return text
+
+
+def places_left(previous: str) -> list[str]:
+    """Return the lines of code and documentation that still name the release the project was on."""
+    pattern = rf"\bv?1\.{previous.split('.')[1]}\b"
+    paths = ["src", "docs", "tools", "benchmarks", "examples", "scripts", ".ci", "tests", "*.md", "*.toml"]
+    left_out = ("*.sum", "*.json", "*.lock", "*.svg", "CHANGELOG.md", "tools/packaging", "docs/decisions")
+    done = subprocess.run(
+        ["git", "grep", "-nIoP", pattern, "--", *paths, *(f":!{path}" for path in left_out)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return sorted({line.rpartition(":")[0] for line in done.stdout.splitlines()})
+
+
+def report(previous: str, version: str) -> None:
+    """Print what the command does not do."""
+    print(f"\nKubernetes {version}: all steps done. What remains by hand:")
+    for item in BY_HAND.splitlines():
+        print(f"  - {item}")
+    if minor(previous) != minor(version):
+        print(f"  - these places name {minor(previous)}; correct those that mean the present release:")
+        for place in places_left(previous):
+            print(f"      {place}")
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line."""
+    names = [step.name for step in STEPS]
+    parser = argparse.ArgumentParser(
+        prog="scripts/kubernetes", description=(__doc__ or "").split("\n", 1)[0], allow_abbrev=False
+    )
+    parser.add_argument("version", metavar="VERSION", nargs="?", default="", help="e.g. 1.36.4")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--only", action="append", default=[], choices=names, metavar="STEP", help="run this step; repeatable"
+    )
+    group.add_argument("--from", dest="start", default="", choices=names, metavar="STEP", help="start here")
+    group.add_argument("--list", action="store_true", help="print the steps and exit")
+    return parser.parse_args(arguments)
+
+
+def main() -> int:
+    """Run the command and return its exit code."""
+    arguments = parse()
+    if arguments.list:
+        for step in STEPS:
+            print(f"{step.name:14} {step.title}")
+        return 0
+    # The steps use the release in bundle.json, not binaries that were built elsewhere.
+    os.environ.pop("KUBEBUILDER_ASSETS", None)
+    steps, previous = chosen_steps(arguments.only, arguments.start), release()
+    try:
+        version = check_version(arguments.version, steps)
+    except StepError as error:
+        print(f"scripts/kubernetes: {error}", file=sys.stderr)
+        return 2
+    for number, step in enumerate(steps, 1):
+        began = time.monotonic()
+        print(f"[{number}/{len(steps)}] {step.name}: {step.title}", flush=True)
+        try:
+            step.run(version)
+        except (StepError, OSError) as error:
+            reason = str(error).rstrip(".")
+            resume = f"scripts/kubernetes {version} --from {step.name}"
+            print(
+                f"scripts/kubernetes: step {step.name} failed: {reason}; to continue: {resume}",
+                file=sys.stderr,
+            )
+            return 1
+        except KeyboardInterrupt:
+            return 130
+        print(f"[{number}/{len(steps)}] {step.name}: done in {time.monotonic() - began:.0f} s", flush=True)
+    if not arguments.only:
+        report(previous, version)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
