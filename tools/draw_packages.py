@@ -31,6 +31,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
             "controller",
             "election",
             "events",
+            "journal",
             "manager",
             "serving",
             "webhook",

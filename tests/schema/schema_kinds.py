@@ -73,6 +73,7 @@ class EverythingSpec(
     template: Template | None = None
     port: Port = Port(port=80)
     fixed: Annotated[str, Field(immutable=True)] = ""
+    passphrase: Annotated[str, Field(sensitive=True)] = ""
     maybe: Annotated[str | None, Field(nullable=True)] = None
     chosen: Annotated[str, Field(rules=[Rule("self != 'never'")], example="now", title="Chosen")] = ""
     whole: Annotated[dict[str, Any] | None, Field(embedded_resource=True, preserve_unknown_fields=True)] = (

@@ -51,6 +51,7 @@ def _escaped(text: str) -> str:
         ("matrix", {"items": {"items": {"format": "int32", "type": "integer"}, "type": "array"}, "type": "array"}),
         ("labels", {"additionalProperties": {"type": "string"}, "type": "object"}),
         ("extra", {"x-kubernetes-preserve-unknown-fields": True}),
+        ("passphrase", {"type": "string", "format": "password"}),
         ("fixed", {"type": "string", "x-kubernetes-validations": [{"message": "fixed is immutable", "rule": "self == oldSelf"}]}),
         ("maybe", {"nullable": True, "type": "string"}),
         ("Capital", {"type": "string"}),

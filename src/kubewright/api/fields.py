@@ -30,6 +30,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     Bounds are written to the CRD and checked by the server; decoding does not check them. A field is required when it has
     no default; `optional=False` requires one that has (it is then always sent, even when empty), `optional=True` never.
     `default` is set by the server if the field is absent; the Python default of such a field is None.
+    A `sensitive` field has the format `password` in the schema, and its values never appear in the operator's journal.
     """
 
     description: str = ""
@@ -56,6 +57,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     map_type: MapType | None = None
     nullable: bool = False
     immutable: bool = False
+    sensitive: bool = False
     int64: bool = False
     optional: bool | None = None
     default: Any = msgspec.UNSET

@@ -71,13 +71,11 @@ class Informer(Generic[T]):
 
     def list(self, namespace: str = "", labels: str = "") -> Sequence[T]:
         """Return the objects that can be decoded, of one namespace or all, with these labels or any."""
-        selector = parse_labels(labels) if labels else None
-        return self._decoded(
-            raw
-            for key, raw in self.feed.objects.items()
-            if (not namespace or key.namespace == namespace)
-            and (selector is None or selector.matches(raw.meta.labels))
-        )
+        return self.decode_all(self.select(namespace, labels))
+
+    def select(self, namespace: str = "", labels: str = "") -> Sequence[RawObject]:
+        """Return the encoded objects, of one namespace or all, with these labels or any."""
+        return _selected(self.feed.objects.items(), namespace, labels)
 
     def add_index(self, index: Index[T]) -> None:
         """Maintain this index from now on."""
@@ -95,7 +93,14 @@ class Informer(Generic[T]):
 
     def by_index(self, index: Index[T], value: str) -> Sequence[T]:
         """Return the objects under this value."""
-        return self._decoded(self.feed.objects[key] for key in self._indexes[index].find(value))
+        return self.decode_all(self.select_by_index(index, value))
+
+    def select_by_index(
+        self, index: Index[T], value: str, namespace: str = "", labels: str = ""
+    ) -> Sequence[RawObject]:
+        """Return the encoded objects under this value, of one namespace or all, with these labels or any."""
+        objects = self.feed.objects
+        return _selected(((key, objects[key]) for key in self._indexes[index].find(value)), namespace, labels)
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call this function for each cached object, as an initial change, and for each change that follows.
@@ -157,9 +162,22 @@ class Informer(Generic[T]):
             self.feed.undecodable.report(raw, error)
             return None
 
-    def _decoded(self, raws: Iterable[RawObject]) -> Sequence[T]:
+    def decode_all(self, raws: Iterable[RawObject]) -> Sequence[T]:
+        """Return the objects that can be decoded; the others are reported."""
         decoded = (self._decode_or_report(raw) for raw in raws)
         return [obj for obj in decoded if obj is not None]
+
+
+def _selected(
+    objects: Iterable[tuple[ObjectKey, RawObject]], namespace: str, labels: str
+) -> Sequence[RawObject]:
+    selector = parse_labels(labels) if labels else None
+    return [
+        raw
+        for key, raw in objects
+        if (not namespace or key.namespace == namespace)
+        and (selector is None or selector.matches(raw.meta.labels))
+    ]
 
 
 class IndexTable:

@@ -45,6 +45,7 @@ COMMANDS: Mapping[str, Entry] = {
     "apply": Entry("kubewright.cli.objects.apply", "Apply manifests with server-side apply."),
     "delete": Entry("kubewright.cli.objects.delete", "Delete objects by name or from files."),
     "plan": Entry("kubewright.cli.plan.command", "Show what an operator would create, change and delete."),
+    "why": Entry("kubewright.cli.why.command", "Explain why an object is as it is."),
     "rbac": Entry("kubewright.cli.rbac.command", "Verify an operator's RBAC rules with its tests."),
     "doctor": Entry(
         "kubewright.cli.doctor.command", "Check the cluster and the operator's setup, and suggest fixes."
@@ -63,7 +64,7 @@ SECTIONS: Mapping[str, Sequence[str]] = {
     "Start": ("init", "create", "dev", "envtest", "run"),
     "Verify": ("manifests", "plan", "rbac", "scorecard", "doctor"),
     "Ship": ("build", "bundle", "install", "uninstall", "deploy", "undeploy"),
-    "Objects": ("get", "apply", "delete"),
+    "Objects": ("get", "why", "apply", "delete"),
 }
 """How the help groups the commands; those that are in no group come last."""
 

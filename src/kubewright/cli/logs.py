@@ -70,13 +70,13 @@ class TextLines(logging.Formatter):
         }
         order = [name for name in _SHOWN_FIRST if fields.get(name)]
         order += [name for name in fields if name not in order and _is_shown(name, fields)]
-        shown = _escaped(" ".join(f"{name}={_text(fields[name])}" for name in order))
-        line = f"{self._paint(moment, _DIM)} {level} {_escaped(message)}"
+        shown = escaped(" ".join(f"{name}={_text(fields[name])}" for name in order))
+        line = f"{self._paint(moment, _DIM)} {level} {escaped(message)}"
         line += f"  {self._paint(shown, _DIM)}" if shown else ""
         if record.exc_info and record.exc_info[1] is not None:
             failure = record.exc_info[1]
             report = self.formatException(record.exc_info) if self._whole else folded_traceback(failure)
-            line += "\n" + indent("\n".join(map(_escaped, report.split("\n"))), "    ")
+            line += "\n" + indent("\n".join(map(escaped, report.split("\n"))), "    ")
         return line
 
     def _paint(self, text: str, code: str) -> str:
@@ -167,7 +167,7 @@ def _is_shown(name: str, fields: Mapping[str, Any]) -> bool:
     return name not in _MACHINE_FIELDS and name not in _SHOWN_FIRST and name != fields.get("controllerKind")
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Return the text with control characters as Python writes them in a string: an escape is `\\x1b`."""
     return _UNPRINTABLE.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
 

@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from kubewright.api import KubewrightError, names
+from kubewright.api import KubewrightError, Quantity, names
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Loaded only if TARGET is omitted: in a cluster TARGET is given, and there is no project directory.
 PROJECT = "kubewright.cli.project"
+MIN_SIZE = 1024 * 1024
 FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -148,3 +149,14 @@ def timeout_option(default: float, until: str) -> Callable[[F], F]:
         show_default=True,
         help=f"Seconds to wait until {until}.",
     )
+
+
+def parse_size(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
+    """Return a size such as 200Mi in bytes."""
+    try:
+        size = int(Quantity(value))
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a quantity such as 200Mi or 1Gi") from None
+    if size < MIN_SIZE:
+        raise click.BadParameter(f"{value} is too small: at least 1Mi")
+    return size

@@ -3,9 +3,10 @@
 import copy
 import random
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractContextManager, aclosing
+from contextlib import aclosing
 from functools import cache, partial
-from typing import Any, Generic, Self, TypeVar, Unpack, cast, overload
+from types import TracebackType
+from typing import Any, Generic, Protocol, Self, TypeVar, Unpack, cast, overload
 
 import msgspec
 
@@ -59,6 +60,20 @@ class ObjectList(list[Item], Generic[Item]):
         self.resource_version = resource_version
 
 
+class RequestObserver(Protocol):
+    """A context manager around one request, whose response it is given."""
+
+    def __enter__(self) -> Self: ...
+
+    def responded(self, response: ClientResponse) -> None:
+        """Note the response."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> object: ...
+
+
 class ClientReader:
     """Read from one cluster; for kinds without a class, pass a `Kind` and get JSON objects."""
 
@@ -79,7 +94,7 @@ class ClientReader:
         )
         self._discovery = DiscoveryClient(self._transport.send)
         self._fence: Callable[[], None] | None = None
-        self._span: Callable[[ApiRequest], AbstractContextManager[Any]] | None = None
+        self._observe: Callable[[ApiRequest], RequestObserver] | None = None
 
     def fenced(self, fence: Callable[[], None]) -> Self:
         """Return this client, on the same connections, with a fence around its writes.
@@ -91,10 +106,10 @@ class ClientReader:
         view._fence = fence
         return view
 
-    def traced(self, span: Callable[[ApiRequest], AbstractContextManager[Any]]) -> Self:
-        """Return this client, on the same connections, with each write inside the context manager that `span` returns."""
+    def observed(self, observe: Callable[[ApiRequest], RequestObserver]) -> Self:
+        """Return this client, on the same connections, with an observer around each request except watches."""
         view = copy.copy(self)
-        view._span = span
+        view._observe = observe
         return view
 
     async def __aenter__(self) -> Self:
@@ -106,10 +121,12 @@ class ClientReader:
 
     async def raw(self, request: ApiRequest) -> ClientResponse:
         """Send any request and return the response unchanged."""
-        if self._span is None or request.method == "GET":
+        if self._observe is None:
             return await self._transport.send(request, self._fence)
-        with self._span(request):
-            return await self._transport.send(request, self._fence)
+        with self._observe(request) as observer:
+            response = await self._transport.send(request, self._fence)
+            observer.responded(response)
+            return response
 
     async def send(self, request: ApiRequest) -> RawObject:
         """Send a request whose response is an object, and return its bytes with decoded metadata."""
@@ -163,7 +180,7 @@ class ClientReader:
         while True:
             request = page_request(limit=limit, continue_token=token)
             try:
-                body = (await self._transport.send(request)).body
+                body = (await self.raw(request)).body
             except Expired:
                 if not token:
                     raise

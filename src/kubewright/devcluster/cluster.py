@@ -167,6 +167,7 @@ class DevCluster:
             controllers += await self._workload_controllers(client)
         operator = Operator(*controllers, name="kubewright-dev-cluster")
         quiet = ManagerOptions(
+            journal_limit=0,
             metrics_bind_address=OFF,
             health_probe_bind_address=OFF,
             graceful_timeout=1.0,

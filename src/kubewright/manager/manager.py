@@ -9,11 +9,12 @@ import logging
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import cached_property
 from typing import Any, NoReturn
 
 import msgspec
 
-from kubewright.api import leaves
+from kubewright.api import ConfigError, Object, kind_of, leaves
 from kubewright.cache import Cache
 from kubewright.client import Client, ClusterConfig
 from kubewright.controller import Controller, Operator
@@ -27,9 +28,17 @@ from kubewright.controller.running import (
 )
 from kubewright.election import LEASE, ElectionOptions, ElectionThread, Leadership, LeaseLost
 from kubewright.events import EventRecorder, Reference
+from kubewright.journal import Journal, RecordFile, Redactor, gathered_log
 from kubewright.manager.options import ManagerOptions
 from kubewright.manager.parts import installed_tracer
-from kubewright.manager.servers import ServedWebhooks, serve_metrics, serve_probes, serve_webhooks
+from kubewright.manager.servers import (
+    JournalSource,
+    ServedWebhooks,
+    serve_journal,
+    serve_metrics,
+    serve_probes,
+    serve_webhooks,
+)
 from kubewright.manager.watchdog import Watchdog
 from kubewright.metrics import Registry
 from kubewright.serving import Checks
@@ -66,6 +75,8 @@ class Manager:
         """Set when every cache is filled and the readiness probe succeeds."""
         self.ready: asyncio.Event = asyncio.Event()
         """Set when this replica's workers run: at once after `synced`, or when it leads."""
+        self.journal: Journal = Journal(options.journal_limit)
+        """What the latest reconciles did."""
         self.metrics_port: int = 0
         self.probe_port: int = 0
         self.webhook_port: int = 0
@@ -86,11 +97,17 @@ class Manager:
             "leader_election_master_status", "Whether this replica holds the lease (1) or not (0)", ("name",)
         ).labels(name=self._lease.name)
 
+    @cached_property
+    def redactor(self) -> Redactor:
+        """Return what removes sensitive values from the records of the journal."""
+        return Redactor(_classes(self.operator.controllers))
+
     async def run(self) -> None:
         """Run until cancelled, or until something fails that a retry cannot fix."""
         try:
-            async with Client(self.config, metrics=self.metrics) as client, asyncio.TaskGroup() as group:
-                await self._run(client, group)
+            with gathered_log():
+                async with Client(self.config, metrics=self.metrics) as client, asyncio.TaskGroup() as group:
+                    await self._run(client, group)
         except BaseExceptionGroup as failures:
             _raise_first(failures)
 
@@ -102,6 +119,20 @@ class Manager:
             controllers=tuple(runner.statistics() for runner in self._runners),
             cached_objects=sum(len(feed.objects) for feed in feeds),
         )
+
+    def _describe(self) -> dict[str, Any]:
+        """Return the operator's name, its controllers, its lease, and what hinders it, for `kubewright why`."""
+        leading = self._election is None or self._election.leadership.valid
+        return {
+            "operator": self.operator.name,
+            "controllers": {
+                runner.controller.name: [kind_of(child.kind).resource for child in runner.controller.owns]
+                for runner in self._runners
+            },
+            "leading": leading,
+            "lease": f"{self._lease.namespace}/{self._lease.name}" if self._election is not None else "",
+            "problems": list(self.cache.problems) if self.cache is not None else [],
+        }
 
     async def _run(self, client: Client, group: asyncio.TaskGroup) -> None:
         options = self._options
@@ -127,6 +158,7 @@ class Manager:
         stopped: asyncio.CancelledError | None = None
         try:
             async with AsyncExitStack() as stack:
+                await self._record(stack)
                 if options.watchdog:
                     await stack.enter_async_context(Watchdog(self.metrics))
                 await self._serve(stack, group, client)
@@ -145,11 +177,37 @@ class Manager:
         if stopped is not None:
             raise stopped
 
+    async def _record(self, stack: AsyncExitStack) -> None:
+        """Write all reconciles to a file, if one is given."""
+        options = self._options
+        if options.record is None:
+            return
+        file = RecordFile(
+            options.record,
+            operator=self.operator.name,
+            redactor=self.redactor,
+            limit=options.record_limit,
+        )
+        try:
+            await asyncio.to_thread(file.open)
+        except OSError as error:
+            raise ConfigError(
+                f"cannot write the record {options.record}: {error.strerror}; choose another with --record"
+            ) from None
+        stack.push_async_callback(asyncio.to_thread, file.close)
+        stack.callback(self.journal.subscribe(file.add))
+        dropped = self.metrics.gauge(
+            "kubewright_record_dropped_reconciles", "Reconciles that are missing in the record file"
+        ).labels()
+        stack.callback(self.journal.subscribe(lambda _: dropped.set(file.dropped)))
+
     async def _serve(self, stack: AsyncExitStack, group: asyncio.TaskGroup, client: Client) -> None:
         """Serve probes and metrics before anything else starts, so that a slow start is visible."""
         options, metrics = self._options, self.metrics
         self.probe_port = await serve_probes(stack, options, self.liveness, self.readiness)
-        self.metrics_port = await serve_metrics(stack, group, client, options, metrics)
+        source = JournalSource(self.journal, lambda: self.redactor, self._describe)
+        self.metrics_port = await serve_metrics(stack, group, client, options, metrics, source)
+        await serve_journal(stack, options, source)
         ports = {"probes": self.probe_port, "metrics": self.metrics_port}
         if served := {name: port for name, port in ports.items() if port}:
             _log.info("Serving probes and metrics", extra={"fields": {"ports": served}})
@@ -228,7 +286,7 @@ class Manager:
             leadership = self._election.leadership
             client = client.fenced(leadership.check)
         return RuntimeDependencies(
-            client=self._traces.of_writes(client),
+            client=self._traces.observed(client),
             cache=cache,
             recorder=recorder,
             metrics=self.metrics,
@@ -237,6 +295,7 @@ class Manager:
             traces=self._traces,
             malformed=self._malformed,
             views=self._views,
+            journal=self.journal,
             run_sync_observer=self._options.run_sync_observer,
         )
 
@@ -250,6 +309,20 @@ class Manager:
 def _lease(given: ElectionOptions, operator: Operator, config: ClusterConfig) -> ElectionOptions:
     name, namespace = given.name or operator.name, given.namespace or config.namespace
     return msgspec.structs.replace(given, name=name, namespace=namespace)
+
+
+def _classes(controllers: Sequence[Controller[Any]]) -> list[type[Object]]:
+    """Return the classes of all kinds that the controllers declare."""
+    forms = [
+        form
+        for controller in controllers
+        for form in (
+            controller.kind,
+            *(child.kind for child in controller.owns),
+            *(watched.kind for watched in controller.watches),
+        )
+    ]
+    return [form for form in dict.fromkeys(forms) if isinstance(form, type)]
 
 
 def _field_managers(controllers: Sequence[Controller[Any]]) -> set[str]:

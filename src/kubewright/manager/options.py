@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kubewright.controller.running import Tracer
 from kubewright.election import ElectionOptions
+from kubewright.journal import DEFAULT_FILE_LIMIT, DEFAULT_LIMIT
 from kubewright.webhook import WebhookOptions
 
 
@@ -17,6 +18,9 @@ class ManagerOptions:
     With `election` the controllers work only while they hold the lease.
     `tracer` creates the spans of reconciles and writes, by default OpenTelemetry's if that is installed.
     `run_sync_observer` is called with the names of the controller and the function before each `ctx.run_sync`.
+    `journal_limit` is the memory, in bytes, for the journal of the latest reconciles; 0 turns it off.
+    `journal_file` is where address and token of the journal are written, which is then served on the loopback interface.
+    `record` is a file for all reconciles, of at most `record_limit` bytes together with its predecessor.
     `pause_gc` stops Python's garbage collector while the caches fill: for programs, not for tests.
     """
 
@@ -33,3 +37,7 @@ class ManagerOptions:
     tracer: Tracer | None = None
     pause_gc: bool = False
     run_sync_observer: Callable[[str, str], None] | None = None
+    journal_limit: int = DEFAULT_LIMIT
+    journal_file: Path | None = None
+    record: Path | None = None
+    record_limit: int = DEFAULT_FILE_LIMIT

@@ -11,6 +11,7 @@ from kubewright.controller.running import Tracer
 class Part(StrEnum):
     """A module that is imported on demand."""
 
+    JOURNAL_PAGE = "kubewright.serving.journal_page"
     METRICS_PAGE = "kubewright.serving.metrics_page"
     OPENTELEMETRY = "opentelemetry.trace"
     SERVING_CERTIFICATES = "kubewright.serving.certificates"

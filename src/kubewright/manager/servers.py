@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import AsyncExitStack, contextmanager
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kubewright.client import Client
 from kubewright.controller import Operator
 from kubewright.http.server import Router
+from kubewright.journal import Journal, Redactor
 from kubewright.manager.options import ManagerOptions
 from kubewright.manager.parts import Part
 from kubewright.metrics import Registry
@@ -38,14 +39,38 @@ async def serve_probes(stack: AsyncExitStack, options: ManagerOptions, *checks: 
         return (await stack.enter_async_context(server)).port
 
 
+class JournalSource(NamedTuple):
+    """The journal of an operator, what removes sensitive values from it, and what else is known of the operator."""
+
+    journal: Journal
+    redactor: Callable[[], Redactor]
+    describe: Callable[[], dict[str, Any]]
+
+
+async def serve_journal(stack: AsyncExitStack, options: ManagerOptions, source: JournalSource) -> None:
+    """Serve the journal on the loopback interface, if a file for its address is given."""
+    if options.journal_file is None or not source.journal.enabled:
+        return
+    page = await Part.JOURNAL_PAGE.load()
+    local = page.LocalJournal(options.journal_file, *source)
+    await stack.enter_async_context(local.server)
+    try:
+        await asyncio.to_thread(local.publish)
+    except OSError as error:
+        _log.warning("`kubewright why` cannot ask this operator: %s", error)
+    else:
+        stack.push_async_callback(asyncio.to_thread, local.withdraw)
+
+
 async def serve_metrics(
     stack: AsyncExitStack,
     group: asyncio.TaskGroup,
     client: Client,
     options: ManagerOptions,
     metrics: Registry,
+    source: JournalSource,
 ) -> int:
-    """Serve metrics, and return the port."""
+    """Serve metrics, with TLS the journal as well, and return the port."""
     address = parse_address(options.metrics_bind_address)
     if address is None:
         return 0
@@ -56,8 +81,12 @@ async def serve_metrics(
         serving = await Part.SERVING_CERTIFICATES.load()
         certificate = await asyncio.to_thread(serving.ServingCertificate, options.metrics_cert_dir)
         stack.callback(group.create_task(certificate.follow(), name="certificate").cancel)
-        page = page_type(metrics, Guard(client))
-        server = BoundHttpServer(address, Router(page.routes), tls=certificate.context)
+        guard = Guard(client)
+        routes = page_type(metrics, guard).routes
+        if source.journal.enabled:
+            journal_page = (await Part.JOURNAL_PAGE.load()).JournalPage
+            routes += journal_page(*source, guard=guard).routes
+        server = BoundHttpServer(address, Router(routes), tls=certificate.context)
     with _naming("--metrics-bind-address"):
         return (await stack.enter_async_context(server)).port
 

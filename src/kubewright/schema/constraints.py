@@ -127,7 +127,7 @@ def _plain_keywords(field: Field) -> list[tuple[str, Any]]:
     keywords: list[tuple[str, Any]] = [
         ("description", field.description),
         ("title", field.title),
-        ("format", field.format),
+        ("format", field.format or ("password" if field.sensitive else "")),
         ("pattern", field.pattern),
         ("multipleOf", field.multiple_of),
         ("minLength", field.min_length),

@@ -59,7 +59,7 @@ class RealEnvironment(Environment):
             await register_node(client)
             version = (await client.server_version()).git_version
         options = ManagerOptions(
-            metrics_bind_address=_OFF, health_probe_bind_address=_OFF, graceful_timeout=1.0
+            journal_limit=0, metrics_bind_address=_OFF, health_probe_bind_address=_OFF, graceful_timeout=1.0
         )
         kubelet = Manager(kubelet_operator(version), config, options)
         group = await stack.enter_async_context(asyncio.TaskGroup())

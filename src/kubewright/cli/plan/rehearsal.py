@@ -179,6 +179,7 @@ async def rehearsing(
     stand_in = copy.copy(operator)
     stand_in.lifespan = operator.planning
     options = ManagerOptions(
+        journal_limit=0,
         namespaces=namespaces,
         metrics_bind_address=_OFF,
         health_probe_bind_address=_OFF,

@@ -21,9 +21,10 @@ from kubewright.api import ConfigError
 from kubewright.cli.kubeconfigs import write_kubeconfig
 from kubewright.cli.logs import LogFormat, OnlyControllers, set_up
 from kubewright.cli.loops import run_program, until_signalled
-from kubewright.cli.options import FILE, cluster_options, namespaces_option, target_argument
+from kubewright.cli.options import FILE, cluster_options, namespaces_option, parse_size, target_argument
 from kubewright.cli.progress import Progress
 from kubewright.cli.target import load_operator
+from kubewright.cli.why.sources import journal_file
 from kubewright.client import Client, ClusterConfig, load_config
 from kubewright.client.recording import Recording
 from kubewright.controller import Operator
@@ -58,6 +59,20 @@ _log = logging.getLogger("kubewright.run")
     type=FILE,
     default=None,
     help="Append the API requests made to this file, for `kubewright rbac verify`.",
+)
+@click.option(
+    "--record",
+    type=FILE,
+    default=None,
+    help="Append all reconciles to this file, for `kubewright why --record`; without the data of Secrets.",
+)
+@click.option(
+    "--record-limit",
+    metavar="SIZE",
+    default="200Mi",
+    show_default=True,
+    callback=parse_size,
+    help="Size at which the record file is rotated away: the file and its predecessor FILE.1 together.",
 )
 @cluster_options
 @namespaces_option("Namespace to watch, or several separated by commas; repeatable. Default: all.")
@@ -162,6 +177,8 @@ def command(
         options |= {"webhook_reach": "url", "ephemeral_cluster": True, **_free_ports(ctx)}
     state = None if dev else _webhook_state(operator.name)
     manager_options, shutdown = _manager_options(options, state), _Shutdown()
+    if not os.environ.get("KUBERNETES_SERVICE_HOST"):
+        manager_options = replace(manager_options, journal_file=journal_file(operator.name))
     if dev:
         with tempfile.TemporaryDirectory(prefix="kubewright-dev-") as folder:
             path = Path(folder, "kubeconfig")
@@ -217,6 +234,8 @@ def _manager_options(given: Mapping[str, Any], state: Path | None) -> ManagerOpt
         metrics_bind_address=given["metrics_bind_address"],
         metrics_secure=given["metrics_secure"],
         health_probe_bind_address=given["health_probe_bind_address"],
+        record=given["record"],
+        record_limit=given["record_limit"],
         pause_gc=True,
     )
 

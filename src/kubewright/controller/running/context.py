@@ -238,7 +238,7 @@ class RunningContext(Context):
         action: str,
         related: Object | None,
     ) -> None:
-        self._services.dependencies.recorder.record(
+        self._services.dependencies.record_event(
             reference_to(kind_of(self._services.controller.kind), self._meta),
             type,
             reason,

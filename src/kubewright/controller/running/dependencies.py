@@ -1,5 +1,6 @@
 """What all controllers of one manager share."""
 
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from kubewright.controller.predicates import Change
 from kubewright.controller.running.telemetry import NO_TRACES, Traces
 from kubewright.election import Leadership
 from kubewright.events import EventRecorder, EventType, Reference
+from kubewright.journal import Journal, PublishedEvent, current
 from kubewright.metrics import Registry
 
 REMEMBERED = 10_000
@@ -70,6 +72,7 @@ class RuntimeDependencies(msgspec.Struct, frozen=True, kw_only=True):
     traces: Traces = NO_TRACES
     malformed: MalformedObjects = msgspec.field(default_factory=MalformedObjects)
     views: Views = msgspec.field(default_factory=Views)
+    journal: Journal = msgspec.field(default_factory=lambda: Journal(limit=0))
     run_sync_observer: Callable[[str, str], None] | None = None
 
     def record_write(self, kind: Kind, answer: RawObject) -> None:
@@ -86,7 +89,23 @@ class RuntimeDependencies(msgspec.Struct, frozen=True, kw_only=True):
 
     def publish_event(self, kind: Kind, about: PartialMeta, type: EventType, reason: str, note: str) -> None:  # noqa: A002 (the field's name)
         """Record an Event about an object on behalf of the runtime itself."""
-        self.recorder.record(reference_to(kind, about), type, reason, note)
+        self.record_event(reference_to(kind, about), type, reason, note)
+
+    def record_event(
+        self,
+        regarding: Reference,
+        type: EventType,  # noqa: A002 (the field's name)
+        reason: str,
+        note: str,
+        *,
+        action: str = "",
+        reporter: str = "",
+        related: Reference | None = None,
+    ) -> None:
+        """Record an Event, in the journal of the current reconcile as well."""
+        self.recorder.record(regarding, type, reason, note, action=action, reporter=reporter, related=related)
+        if (entry := current()) is not None:
+            entry.add(PublishedEvent(time.time(), type, reason, note))
 
 
 def reference_to(kind: Kind, meta: PartialMeta) -> Reference:

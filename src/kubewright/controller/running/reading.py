@@ -17,7 +17,6 @@ from kubewright.api import (
     GroupVersionKind,
     InvalidRequest,
     Kind,
-    LabelMatcher,
     NotFound,
     Object,
     ObjectKey,
@@ -27,7 +26,6 @@ from kubewright.api import (
     decode_as,
     kind_of,
     parse,
-    parse_labels,
     raw_object,
 )
 from kubewright.cache import Cache, Index, Informer, Selection, StoreChange, Undecodable
@@ -38,8 +36,11 @@ from kubewright.controller.errors import UndeclaredAccess
 from kubewright.controller.permissions import Permissions
 from kubewright.controller.references import FieldReference
 from kubewright.controller.watches import Selector
+from kubewright.journal import CachedList, CachedRead, current
 
 T = TypeVar("T")
+Selected = list[tuple[Informer[T], Sequence[RawObject]]]
+"""Encoded objects, with the informer that decodes them."""
 
 
 class InformerSet(Generic[T]):
@@ -104,19 +105,24 @@ class InformerSet(Generic[T]):
         for informer in self.informers:
             yield from informer.keys()
 
-    def list(self, namespace: str = "", labels: str = "") -> "list[T]":
-        """Return the objects, of one namespace or all, with these labels or any."""
-        return [found for informer in self.informers for found in informer.list(namespace, labels)]
+    def select(self, namespace: str = "", labels: str = "") -> "Selected[T]":
+        """Return the encoded objects, of one namespace or all, with these labels or any."""
+        return [(informer, informer.select(namespace, labels)) for informer in self.informers]
+
+    def select_by_index(
+        self, index: Index[T], value: str, namespace: str = "", labels: str = ""
+    ) -> "Selected[T]":
+        """Return the encoded objects under a value; an index is maintained from its first use on."""
+        self.add_index(index)
+        return [
+            (informer, informer.select_by_index(index, value, namespace, labels))
+            for informer in self.informers
+        ]
 
     def keys_by_index(self, index: Index[T], value: str) -> "list[ObjectKey]":
         """Return the keys under a value; an index is maintained from its first use on."""
         self.add_index(index)
         return [key for informer in self.informers for key in informer.keys_by_index(index, value)]
-
-    def by_index(self, index: Index[T], value: str) -> "list[T]":
-        """Return the objects under a value; an index is maintained from its first use on."""
-        self.add_index(index)
-        return [found for informer in self.informers for found in informer.by_index(index, value)]
 
     def add_index(self, index: Index[T]) -> None:
         """Maintain an index from now on."""
@@ -179,9 +185,10 @@ class CacheReader:
         if held is None:
             return await self.find_live(kind, key)
         form, informer = held
+        raw = informer.get_raw(key)
+        _note_read(described, key, raw)
         if form == kind:
             return informer.get(key)
-        raw = informer.get_raw(key)
         return None if raw is None else decode_as(kind, raw.raw)
 
     async def find_live(self, kind: Any, key: ObjectKey) -> Any:
@@ -197,13 +204,15 @@ class CacheReader:
         )
         if held is None:
             return await self.list_live(kind, value, namespace, labels)
-        if index is None:
-            return held.list(namespace, labels)
-        found = held.by_index(index, value or "")
-        if not namespace and not labels:
-            return found
-        matcher = parse_labels(labels)
-        return [one for one in found if _is_listed(one, namespace, matcher)]
+        selected = (
+            held.select(namespace, labels)
+            if index is None
+            else held.select_by_index(index, value or "", namespace, labels)
+        )
+        if (entry := current()) is not None:
+            states = [raw for _, raws in selected for raw in raws]
+            entry.add(CachedList(held.kind, namespace, labels, None if index is None else value, states))
+        return [found for informer, raws in selected for found in informer.decode_all(raws)]
 
     async def list_live(self, kind: Any, value: str | None, namespace: str, labels: str) -> "list[Any]":
         """List from the server like `list`."""
@@ -230,7 +239,11 @@ class CacheReader:
     async def get_raw(self, kind: Kind, key: ObjectKey) -> RawObject | None:
         """Return one object as the server has it, or None if it does not exist; a write may build on it."""
         held = self._covering(kind, key, whole=True)
-        return await self.read(kind, key) if held is None else held[1].get_raw(key)
+        if held is None:
+            return await self.read(kind, key)
+        raw = held[1].get_raw(key)
+        _note_read(kind, key, raw)
+        return raw
 
     async def read(self, kind: Kind, key: ObjectKey) -> RawObject | None:
         """Read one object from the server; return None if it does not exist."""
@@ -350,6 +363,11 @@ class ContextReader(Reader):
         return _not_found_because(kind, field.path, kind.resource, message)
 
 
+def _note_read(kind: Kind, key: ObjectKey, state: RawObject | None) -> None:
+    if (entry := current()) is not None:
+        entry.add(CachedRead(kind, key, state))
+
+
 def key_to_read(kind: Kind, name: str, namespace: str | None, default: str) -> ObjectKey:
     """Return the key to read, by default in the reconciled object's namespace."""
     if not kind.namespaced:
@@ -390,11 +408,3 @@ def _index_and_form(given: Any) -> tuple[Index[Any] | None, Any]:
         index = cast("Index[Any]", given)
         return index, index.kind
     return None, given
-
-
-def _is_listed(found: Any, namespace: str, labels: LabelMatcher) -> bool:
-    if isinstance(found, dict):
-        meta: dict[str, Any] = cast("dict[str, Any]", found)["metadata"]
-        carried: dict[str, str] = meta.get("labels") or {}
-        return (not namespace or meta.get("namespace") == namespace) and labels.matches(carried)
-    return (not namespace or found.metadata.namespace == namespace) and labels.matches(found.metadata.labels)

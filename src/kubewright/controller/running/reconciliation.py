@@ -27,6 +27,7 @@ from kubewright.controller.running.reading import AnyInformerSet
 from kubewright.controller.running.telemetry import FieldLog, ReconcileLog
 from kubewright.controller.watches import Owned
 from kubewright.guards import text_of
+from kubewright.journal import current
 
 T = TypeVar("T")
 
@@ -77,6 +78,8 @@ class Reconciliation(Generic[T]):
     ) -> Result | None:
         """Bring the cluster to the state that the object of this key describes, or clean up if it is gone."""
         state = self._own.get_raw(key)
+        if (entry := current()) is not None:
+            entry.state = state
         if self._finalized_children:
             await self._free_children(key, state)
         if state is None:

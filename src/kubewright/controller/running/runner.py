@@ -10,7 +10,7 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
-from contextlib import AsyncExitStack, aclosing, nullcontext
+from contextlib import AsyncExitStack, aclosing
 from datetime import timedelta
 from functools import partial
 from typing import Any, Generic, TypeVar, cast
@@ -45,16 +45,17 @@ from kubewright.controller.running.reconciliation import (
     is_terminal,
 )
 from kubewright.controller.running.telemetry import (
+    MAX_WRITES,
     FieldLog,
     Instruments,
     Outcome,
     controller_log,
-    recorded_writes,
 )
 from kubewright.controller.running.writer import Writer
 from kubewright.controller.watches import Report, Source, checked_keys, passes
 from kubewright.election import NotLeading
 from kubewright.guards import attempt, must_propagate, text_of
+from kubewright.journal import Collected, Trigger, collecting
 from kubewright.workqueue import LOW_PRIORITY, Item, QueueShutDown, QueueStatistics, WorkQueue
 
 T = TypeVar("T")
@@ -89,7 +90,8 @@ class Runner(Generic[T]):
         self.queue: WorkQueue[ObjectKey] = WorkQueue(
             backoff=controller.options.backoff, name=controller.name, metrics=dependencies.metrics
         )
-        self._causes: dict[ObjectKey, list[Cause]] = {}
+        self._triggers: dict[ObjectKey, dict[Cause, Trigger]] = {}
+        """What happened to objects since their last reconcile."""
         self._awaited: dict[ObjectKey, int] | None = {}
         """Keys and their priorities until `run`, of objects that exist: a replica may stand by for weeks."""
         self._awaited_deletions: dict[str, set[ObjectKey]] = {}
@@ -203,17 +205,24 @@ class Runner(Generic[T]):
         outcomes = {name: int(counter.value) for name, counter in self._instruments.outcomes.items()}
         return RunnerStatistics(self.controller.name, self.queue.statistics(), outcomes, self.threads_running)
 
-    def enqueue(self, keys: Iterable[ObjectKey], cause: Cause, *, low: bool = False) -> None:
-        """Put keys into the queue, or hold them until the workers run, and remember the cause."""
+    def enqueue(
+        self,
+        keys: Iterable[ObjectKey],
+        cause: Cause,
+        change: StoreChange | None = None,
+        *,
+        low: bool = False,
+    ) -> None:
+        """Put keys into the queue, or hold them until the workers run, and remember the cause with its change."""
         priority, awaited = LOW_PRIORITY if low else 0, self._awaited
         for key in keys:
             if awaited is not None and not self._reconciliation.concerns(key):
                 awaited.pop(key, None)
-                self._causes.pop(key, None)
+                self._triggers.pop(key, None)
                 continue
-            causes = self._causes.setdefault(key, [])
-            if len(causes) < MAX_CAUSES and cause not in causes:
-                causes.append(cause)
+            triggers = self._triggers.setdefault(key, {})
+            if (earlier := triggers.get(cause)) is not None or len(triggers) < MAX_CAUSES:
+                triggers[cause] = _trigger(cause, change, earlier)
             if awaited is None:
                 self.queue.add(key, priority=priority)
             else:
@@ -226,11 +235,11 @@ class Runner(Generic[T]):
         def subscriber(change: StoreChange) -> None:
             if self._awaited_deletions and change.new is None and change.old is not None:
                 awaited = self._awaited_deletions.pop(change.old.meta.uid, ())
-                self.enqueue(awaited, _cause(informers.kind, change))
+                self.enqueue(awaited, _cause(informers.kind, change), change)
             if keys := requests(change, report):
                 cause, low = _cause(informers.kind, change), _is_low(change)
                 if informers is not self._own or not self._own_changes.hold(change, cause, low=low):
-                    self.enqueue(keys, cause, low=low)
+                    self.enqueue(keys, cause, change, low=low)
 
         return subscriber
 
@@ -298,38 +307,50 @@ class Runner(Generic[T]):
 
     async def _reconcile(self, item: Item[ObjectKey]) -> None:
         log = self._reconciliation.log_of(item.key)
-        causes = tuple(self._causes.pop(item.key, ()))
+        triggers = self._triggers.pop(item.key, {})
+        causes = tuple(triggers)
         loop = asyncio.get_running_loop()
         started = loop.time()
-        verbose, writes = log.isEnabledFor(logging.DEBUG), list[str]()
+        journal, verbose = self._dependencies.journal, log.isEnabledFor(logging.DEBUG)
+        entry: Collected | None = None
+        if verbose or journal.enabled:
+            entry = Collected(self.controller.name, self._kind, item.key, tuple(triggers.values()), log)
         self._instruments.active_workers.inc()
-        failed = False
-        with self._own_changes.during(item.key) as progress:
+        raised: BaseException | None = None
+        outcome: Outcome = "success"
+        with collecting(entry), self._own_changes.during(item.key) as progress:
             try:
-                with (
-                    self._dependencies.traces.reconcile(log, causes),
-                    recorded_writes(writes) if verbose else nullcontext(),
-                ):
+                with self._dependencies.traces.reconcile(log, causes):
                     result = await self._bounded(item.key, log, causes)
             except BaseException as error:
                 if must_propagate(error):
                     raise
-                outcome = self._failed(item, error, log)
-                failed = outcome in ("error", "requeue")
+                raised = error
+                outcome, delay = self._failed(item, error, log)
             else:
-                outcome = self._succeeded(item, result)
+                outcome, delay = self._succeeded(item, result)
             finally:
                 self._instruments.active_workers.dec()
                 self._instruments.seconds.observe(loop.time() - started)
+                failed = raised is not None and outcome in ("error", "requeue")
                 for held in progress.unhandled(failed=failed):
-                    self.enqueue([item.key], held.cause, low=held.low)
+                    self.enqueue([item.key], held.cause, held.change, low=held.low)
         self._instruments.outcomes[outcome].inc()
+        if entry is None:
+            return
+        entry.retry_after = delay
+        entry.finish(outcome, loop.time() - started, raised)
+        if journal.enabled:
+            journal.add(entry)
         if verbose:
             fields = {
                 "outcome": outcome,
-                "duration": shown_delay(loop.time() - started),
+                "duration": shown_delay(entry.duration),
                 "causes": [str(cause) for cause in causes] or ["requeue or resync"],
-                "writes": writes,
+                "writes": [
+                    f"{write.request.verb} {write.request.resource}/{write.request.name}"
+                    for write in entry.writes[:MAX_WRITES]
+                ],
             }
             log.debug("Reconciled", extra=fields)
 
@@ -347,32 +368,36 @@ class Runner(Generic[T]):
             self._instruments.timeouts.inc()
             raise TimeoutError(f"the reconcile did not end within {timeout.total_seconds():g} s") from error
 
-    def _succeeded(self, item: Item[ObjectKey], result: Result | None) -> Outcome:
-        """Reset the key's backoff and queue it according to the result; return the outcome to count."""
+    def _succeeded(self, item: Item[ObjectKey], result: Result | None) -> tuple[Outcome, float | None]:
+        """Reset the key's backoff and queue it according to the result; return the outcome and the delay."""
         self.queue.forget(item.key)
         self._failures.forget(item.key)
         if result is None:
-            return "success"
+            return "success", None
         priority = item.priority if result.priority is None else result.priority
-        self.queue.add(item.key, priority=priority, after=_stretched(result.after.total_seconds()))
-        return "requeue_after"
+        delay = _stretched(result.after.total_seconds())
+        self.queue.add(item.key, priority=priority, after=delay)
+        return "requeue_after", delay
 
-    def _failed(self, item: Item[ObjectKey], error: BaseException, log: FieldLog) -> Outcome:
-        """Report a failure and queue the key for its next try, if there is one; return the outcome to count."""
+    def _failed(
+        self, item: Item[ObjectKey], error: BaseException, log: FieldLog
+    ) -> tuple[Outcome, float | None]:
+        """Report a failure and queue the key for its next try, if there is one; return the outcome and the delay."""
         if self._ends_with_its_namespace(item.key, error):
             log.info("The object's namespace is being deleted: waiting for the object's own deletion")
             return self._succeeded(item, None)
         if all(isinstance(leaf, ContestedField) for leaf in leaves(error)):
             # It was reported, once, and the writer has enqueued the key for the end of the backoff.
-            return "requeue_after"
+            return "requeue_after", None
         expected, after = expected_delay(error)
         if expected:
-            self._failures.retry_later(error, self._retry(item, after), log)
-            return "requeue"
+            delay = self._retry(item, after)
+            self._failures.retry_later(error, delay, log)
+            return "requeue", delay
         self._instruments.errors.inc()
         if not isinstance(error, Exception):
             self._instruments.panics.inc()
-        delay: float | None = None
+        delay = None
         if is_terminal(error):
             self._instruments.terminal_errors.inc()
             self.queue.forget(item.key)
@@ -382,7 +407,7 @@ class Runner(Generic[T]):
             delay = self._retry(item, None)
         if not isinstance(error, MalformedObject):
             self._failures.failed(item.key, error, delay, log)
-        return "error"
+        return "error", delay
 
     def _retry(self, item: Item[ObjectKey], after: timedelta | None) -> float:
         """Queue a key that failed, after its backoff or the given time; return the delay in seconds."""
@@ -497,6 +522,18 @@ def _cause(kind: Kind, change: StoreChange) -> Cause:
         return Cause(kind.kind, change.key, "initial")
     happened = "create" if change.old is None else "delete" if change.new is None else "update"
     return Cause(kind.kind, change.key, happened)
+
+
+def _trigger(cause: Cause, change: StoreChange | None, earlier: Trigger | None) -> Trigger:
+    """Return the cause with the states of its object: before the first of several such changes, and after the last."""
+    before = None if change is None else change.old
+    return Trigger(
+        cause.kind,
+        cause.key,
+        cause.type,
+        before if earlier is None else earlier.before,
+        None if change is None else change.new,
+    )
 
 
 def _stretched(seconds: float) -> float:

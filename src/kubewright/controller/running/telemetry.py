@@ -5,15 +5,19 @@ reconcileID. `Traces` makes spans if a tracer is given.
 """
 
 import logging
+import time
 import uuid
-from collections.abc import Generator, Mapping, MutableMapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from contextvars import ContextVar
-from typing import Any, Literal, Protocol, get_args
+from collections.abc import Mapping, MutableMapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self, get_args
 
 from kubewright.api import Kind, ObjectKey
 from kubewright.client import ApiRequest, Client
 from kubewright.controller.predicates import Cause
+from kubewright.guards import text_of
+from kubewright.http.client import ClientResponse
+from kubewright.journal import Collected, Exchange, current
 from kubewright.metrics import Counter, Gauge, Histogram, Registry
 
 RECONCILE_SECONDS = (
@@ -182,17 +186,6 @@ class Tracer(Protocol):
 
 
 _NO_SPAN: AbstractContextManager[Any] = nullcontext()
-_writes: ContextVar[list[str] | None] = ContextVar("writes", default=None)
-
-
-@contextmanager
-def recorded_writes(writes: list[str]) -> Generator[None]:
-    """Add to a list the writes that the block, and the tasks that it starts, send to the API server."""
-    token = _writes.set(writes)
-    try:
-        yield
-    finally:
-        _writes.reset(token)
 
 
 class Traces:
@@ -210,20 +203,49 @@ class Traces:
         shown = {**attributes, "causes": [str(cause) for cause in causes]}
         return tracer.start_as_current_span("reconcile", attributes=shown)
 
-    def of_writes(self, client: Client) -> Client:
-        """Return the client with its writes recorded, and with a span, named after its verb, around each of them."""
-        tracer = self._tracer
+    def observed(self, client: Client) -> Client:
+        """Return the client with its requests in the journal, and with a span, named after its verb, around each write."""
+        return client.observed(self._observer)
 
-        def span(request: ApiRequest) -> AbstractContextManager[Any]:
-            writes = _writes.get()
-            if writes is not None and len(writes) < MAX_WRITES:
-                writes.append(f"{request.verb} {request.resource}/{request.name}")
-            if tracer is None:
-                return _NO_SPAN
+    def _observer(self, request: ApiRequest) -> "_ObservedRequest":
+        span = _NO_SPAN
+        if self._tracer is not None and request.method != "GET":
             about = {"resource": request.resource, "namespace": request.namespace, "name": request.name}
-            return tracer.start_as_current_span(request.verb, attributes=about)
+            span = self._tracer.start_as_current_span(request.verb, attributes=about)
+        return _ObservedRequest(request, span, current())
 
-        return client.traced(span)
+
+class _ObservedRequest:
+    """One request: its span, and its entry in the journal."""
+
+    __slots__ = ("_at", "_entry", "_request", "_response", "_span")
+
+    def __init__(
+        self, request: ApiRequest, span: AbstractContextManager[Any], entry: Collected | None
+    ) -> None:
+        self._request = request
+        self._span = span
+        self._entry = entry
+        self._at = time.time()
+        self._response: ClientResponse | None = None
+
+    def __enter__(self) -> Self:
+        self._span.__enter__()
+        return self
+
+    def responded(self, response: ClientResponse) -> None:
+        """Note the response."""
+        self._response = response
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> object:
+        if self._entry is not None:
+            response = self._response
+            status, body = (0, b"") if response is None else (response.status, response.body)
+            text = "" if error is None else text_of(error)
+            self._entry.add(Exchange(self._request, self._at, status, body, text))
+        return self._span.__exit__(kind, error, trace)
 
 
 NO_TRACES = Traces()

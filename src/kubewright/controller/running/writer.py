@@ -69,6 +69,7 @@ from kubewright.controller.writes import (
     with_owner,
 )
 from kubewright.guards import calling_line
+from kubewright.journal import SkippedApply, current
 
 _CREATED = 201
 
@@ -165,7 +166,7 @@ class Writer:
             live = await self._take_over(kind, live)
             reason = self._applied.reason_to_send(kind, desired, live, form=child.form)
             if reason is None:
-                self._instruments.applies_skipped.inc()
+                self._note_skipped(kind, key)
                 return decode_as(child.form, live.raw)
             if reason.drift is not None:
                 await self._correct_drift(owner.key, kind, live, reason.drift)
@@ -303,6 +304,7 @@ class Writer:
             kind, document, live, subresource="status", source=source, form=target.form
         )
         if reason is None:
+            self._note_skipped(kind, key, "status")
             return decode_as(target.form, live.raw)
         if reason.drift is not None and report_drift:
             await self._correct_drift(reconciled.key, kind, live, reason.drift, subresource="status")
@@ -588,6 +590,13 @@ class Writer:
             version = answer.meta.resource_version
             answer = await self._client.send(request(version))
         return answer, code == _CREATED
+
+    def _note_skipped(self, kind: Kind, key: ObjectKey, subresource: str = "") -> None:
+        """Count an apply that was not sent because nothing would change."""
+        if not subresource:
+            self._instruments.applies_skipped.inc()
+        if (entry := current()) is not None:
+            entry.add(SkippedApply(kind, key, subresource))
 
     def _report_altered(self, kind: Kind, answer: RawObject, found: Mismatch | None) -> None:
         """Report a field that the server did not keep as it was applied."""

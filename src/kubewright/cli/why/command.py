@@ -1,0 +1,101 @@
+"""`kubewright why`."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+import msgspec
+
+from kubewright.api import NotFound
+from kubewright.cli.documents import find_resource, requested_objects
+from kubewright.cli.logs import escaped
+from kubewright.cli.loops import run_program
+from kubewright.cli.options import FILE, cluster_options
+from kubewright.cli.why.cluster import RelatedObjects, read_related
+from kubewright.cli.why.explanation import Explanation, explain
+from kubewright.cli.why.shown import explanation_lines
+from kubewright.cli.why.sources import SourceError, Wanted, read_record, running_journals
+from kubewright.client import Client, ClusterConfig, load_config
+
+_RECORDED_NAMESPACE = "default"
+
+
+@click.command()
+@click.argument("words", metavar="KIND/NAME", nargs=-1, required=True)
+@click.option("-n", "--namespace", metavar="NAMESPACE", default="", help="Namespace; default: the context's.")
+@click.option(
+    "--record", type=FILE, default=None, help="Read this file of `run --record` instead of the cluster."
+)
+@click.option(
+    "--reconciles",
+    metavar="NUMBER",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="Number of latest reconciles to show.",
+)
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("-v", "--verbose", is_flag=True, help="Shorten nothing.")
+@cluster_options
+def command(
+    words: tuple[str, ...],
+    namespace: str,
+    record: Path | None,
+    reconciles: int,
+    output: str,
+    verbose: bool,
+    kubeconfig: Path | None,
+    context: str,
+) -> None:
+    """Explain why an object is as it is: its state, what it waits for, and what its reconciles did.
+
+    The reconciles are those of operators that you run on this machine, or of a record file. Without either, the
+    object, its children, field managers and Events are shown as the cluster has them.
+    """
+    requested = requested_objects(words)
+    if len(requested) != 1 or len(requested[0].names) != 1:
+        raise click.UsageError("name one object, as KIND/NAME")
+    resource, name = requested[0].resource, requested[0].names[0]
+    now = datetime.now(UTC)
+    if record is not None:
+        found = _from_record(record, resource, namespace or _RECORDED_NAMESPACE, name, now, reconciles)
+    else:
+        config = load_config(kubeconfig, context or None)
+        found = run_program(
+            lambda: _from_cluster(config, resource, namespace or config.namespace, name, now, reconciles)
+        )
+    if output == "json":
+        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        return
+    for line in explanation_lines(found, now=now, verbose=verbose):
+        click.echo(escaped(line))
+
+
+def _from_record(
+    path: Path, resource: str, namespace: str, name: str, now: datetime, limit: int
+) -> Explanation:
+    recorded = read_record(path, resource, namespace, name)
+    last = recorded.journal.reconciles[-1]
+    document = recorded.object or {
+        "kind": last.kind,
+        "metadata": {"namespace": last.namespace, "name": last.name, "uid": last.uid},
+    }
+    return explain(document, RelatedObjects(), [recorded.journal], now=now, limit=limit)
+
+
+async def _from_cluster(
+    config: ClusterConfig, resource: str, namespace: str, name: str, now: datetime, limit: int
+) -> Explanation:
+    async with Client(config) as client:
+        kind = (await find_resource(client, resource)).kind
+        place = namespace if kind.namespaced else ""
+        journals = await running_journals(Wanted(kind.group, kind.kind, place, name))
+        try:
+            document = await client.get(kind, name, place)
+        except NotFound as error:
+            if not journals:
+                raise SourceError(str(error)) from None
+            document = {"kind": kind.kind, "metadata": {"namespace": place, "name": name}}
+            return explain(document, RelatedObjects(), journals, now=now, limit=limit, exists=False)
+        related = await read_related(client, document)
+    return explain(document, related, journals, now=now, limit=limit)

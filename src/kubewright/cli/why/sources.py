@@ -1,0 +1,200 @@
+"""Where the records of an object's reconciles come from: an operator that runs on this machine, or a record file."""
+
+import asyncio
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+import msgspec
+
+from kubewright.api import ApiError, ConnectionFailed, JsonObject, KubewrightError
+from kubewright.client import ApiRequest, Client, ClusterConfig
+from kubewright.journal import (
+    DroppedLine,
+    ObjectLine,
+    ReconcileLine,
+    ReconcileRecord,
+    RecordFileError,
+    read_lines,
+)
+
+_TIMEOUT = 5.0
+
+
+class Wanted(NamedTuple):
+    """The object that is asked about."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+
+class Journal(msgspec.Struct, frozen=True, kw_only=True):
+    """Records of an object's reconciles, and what is known of the operator that made them."""
+
+    source: str
+    """Where the records come from, for people."""
+    reconciles: list[ReconcileRecord] = []
+    dropped: int = 0
+    leading: bool = True
+    lease: str = ""
+    problems: list[str] = []
+
+
+class SourceError(KubewrightError):
+    """Records cannot be read."""
+
+
+def journal_file(operator: str) -> Path:
+    """Return the file with the address of an operator that runs in this process."""
+    return _folder() / f"{operator}-{os.getpid()}.json"
+
+
+async def running_journals(wanted: Wanted) -> list[Journal]:
+    """Ask the operators that this user runs on this machine; return the answers that know the object."""
+    addresses = await asyncio.to_thread(lambda: list(_addresses()))
+    found = [journal for address in addresses if (journal := await _ask(address, wanted)) is not None]
+    return [journal for journal in found if journal.reconciles]
+
+
+class Recorded(NamedTuple):
+    """What a record file says about an object."""
+
+    journal: Journal
+    object: JsonObject | None
+    """The latest version of the object in the file."""
+
+
+def read_record(path: Path, resource: str, namespace: str, name: str) -> Recorded:
+    """Read the reconciles of an object from a record file, line by line; the file may be large.
+
+    `resource` is a kind, plural or short form of it, with or without its group, as on the command line.
+    """
+    reconciles, dropped = list[ReconcileRecord](), 0
+    latest: JsonObject | None = None
+    kinds: set[str] = set()
+    try:
+        for line in read_lines(path):
+            match line:
+                case ReconcileLine(reconcile=record):
+                    kinds.add(record.kind)
+                    if (
+                        record.name == name
+                        and record.namespace in (namespace, "")
+                        and _is_called(record, resource)
+                    ):
+                        reconciles.append(record)
+                case ObjectLine(object=document):
+                    if _is_wanted(document, resource, namespace, name):
+                        latest = document
+                case DroppedLine():
+                    dropped += line.reconciles
+                case _:
+                    pass
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {error.strerror}") from None
+    except RecordFileError as error:
+        raise SourceError(str(error)) from None
+    if not reconciles:
+        known = f"; it has reconciles of {', '.join(sorted(kinds))}" if kinds else "; it has no reconciles"
+        raise SourceError(f"{path} has no reconcile of {resource}/{name} in namespace {namespace}{known}")
+    return Recorded(Journal(source=f"the record {path}", reconciles=reconciles, dropped=dropped), latest)
+
+
+def _is_called(record: ReconcileRecord, resource: str) -> bool:
+    plain, _, group = resource.lower().partition(".")
+    plural = record.resource.partition(".")[0]
+    return plain in (record.kind.lower(), plural) and (not group or group == record.group)
+
+
+def _is_wanted(document: JsonObject, resource: str, namespace: str, name: str) -> bool:
+    plain, _, group = resource.lower().partition(".")
+    metadata: JsonObject = document["metadata"]
+    kind = str(document.get("kind", "")).lower()
+    return (
+        metadata.get("name") == name
+        and metadata.get("namespace", "") in (namespace, "")
+        and plain.removesuffix("s") in (kind, kind.removesuffix("s"))
+        and (not group or str(document.get("apiVersion", "")).startswith(f"{group}/"))
+    )
+
+
+class _Address(NamedTuple):
+    operator: str
+    url: str
+    token: str
+    pid: int
+
+
+def _folder() -> Path:
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime:
+        return Path(runtime, "kubewright")
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "kubewright", "running")
+
+
+def _addresses() -> Iterator[_Address]:
+    folder = _folder()
+    if not folder.is_dir():
+        return
+    for path in sorted(folder.glob("*.json")):
+        try:
+            content = json.loads(path.read_text())
+            address = _Address(path.stem, content["url"], content["token"], content["pid"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if _is_running(address.pid):
+            yield address
+        else:
+            path.unlink(missing_ok=True)  # its operator was killed
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+class _Answer(msgspec.Struct):
+    operator: str
+    dropped: int = 0
+    leading: bool = True
+    lease: str = ""
+    problems: list[str] = []
+    reconciles: list[ReconcileRecord] = []
+
+
+async def _ask(address: _Address, wanted: Wanted) -> Journal | None:
+    """Ask one operator; return None if it has ended in the meantime."""
+    request = ApiRequest(
+        method="GET",
+        path="/journal",
+        query=urlencode(wanted._asdict()),
+        verb="get",
+        retry_safe=True,
+        timeout=_TIMEOUT,
+        resource="the journal",
+    )
+    config = ClusterConfig(server=address.url, token=address.token)
+    try:
+        async with Client(config) as client:
+            response = await client.raw(request)
+        answer = msgspec.json.decode(response.body, type=_Answer)
+    except (ApiError, ConnectionFailed, msgspec.MsgspecError):
+        return None
+    return Journal(
+        source=f"the operator {answer.operator} (process {address.pid})",
+        reconciles=answer.reconciles,
+        dropped=answer.dropped,
+        leading=answer.leading,
+        lease=answer.lease,
+        problems=answer.problems,
+    )

@@ -1,0 +1,74 @@
+"""The journal of an operator: what each reconcile was caused by, read, wrote and reported.
+
+`collected` gathers it while a reconcile runs, `ring` keeps the latest ones within a limit of memory, `records` makes
+readable records of them, without secrets (`redaction`), and `recording` writes them to a file.
+"""
+
+from kubewright.journal.collected import (
+    CachedList,
+    CachedRead,
+    Collected,
+    Exchange,
+    LoggedLine,
+    PublishedEvent,
+    SkippedApply,
+    Trigger,
+    collecting,
+    current,
+)
+from kubewright.journal.log_lines import gathered_log
+from kubewright.journal.recording import (
+    DEFAULT_FILE_LIMIT,
+    DroppedLine,
+    ObjectLine,
+    ReconcileLine,
+    RecordFile,
+    RecordFileError,
+    StartLine,
+    read_lines,
+)
+from kubewright.journal.records import (
+    CauseRecord,
+    EventRecord,
+    FieldChange,
+    LogRecord,
+    ReadRecord,
+    ReconcileRecord,
+    WriteRecord,
+    record_of,
+)
+from kubewright.journal.redaction import Redactor
+from kubewright.journal.ring import DEFAULT_LIMIT, Journal
+
+__all__ = [
+    "DEFAULT_FILE_LIMIT",
+    "DEFAULT_LIMIT",
+    "CachedList",
+    "CachedRead",
+    "CauseRecord",
+    "Collected",
+    "DroppedLine",
+    "EventRecord",
+    "Exchange",
+    "FieldChange",
+    "Journal",
+    "LogRecord",
+    "LoggedLine",
+    "ObjectLine",
+    "PublishedEvent",
+    "ReadRecord",
+    "ReconcileLine",
+    "ReconcileRecord",
+    "RecordFile",
+    "RecordFileError",
+    "Redactor",
+    "SkippedApply",
+    "StartLine",
+    "Trigger",
+    "WriteRecord",
+    "collecting",
+    "current",
+    "gathered_log",
+    "read_lines",
+    "record_of",
+]

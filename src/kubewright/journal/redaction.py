@@ -1,0 +1,135 @@
+"""What must never leave the process: values of Secrets, tokens, and fields that the author declares sensitive.
+
+A value is replaced by a placeholder with a digest under a key that exists only in this process: equal values have equal
+placeholders, so a change is still seen, and nothing can be computed back from them.
+"""
+
+import base64
+import binascii
+import hmac
+import secrets
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from typing import Annotated, Any, cast, get_args, get_origin
+
+import msgspec
+
+from kubewright.api import Field, JsonObject, Object, kind_of
+
+ANY = "*"
+"""The element of a path that stands for each key of a map and each element of a list."""
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+MIN_SCRUBBED = 6
+"""Shorter values are not searched for in texts: they would be found everywhere."""
+
+Path = tuple[str, ...]
+
+_BUILT_IN: Mapping[tuple[str, str], tuple[Path, ...]] = {
+    ("", "Secret"): (
+        ("data", ANY),
+        ("stringData", ANY),
+        ("metadata", "annotations", LAST_APPLIED),
+    ),
+    ("authentication.k8s.io", "TokenRequest"): (("status", "token"),),
+    ("authentication.k8s.io", "TokenReview"): (("spec", "token"),),
+}
+
+
+class Redactor:
+    """Replace sensitive values in objects, and remember them to replace them in texts."""
+
+    def __init__(self, kinds: Iterable[type[Object]] = ()) -> None:
+        self._paths: dict[tuple[str, str], tuple[Path, ...]] = dict(_BUILT_IN)
+        for cls in kinds:
+            if paths := sensitive_paths(cls):
+                kind = kind_of(cls)
+                about = (kind.group, kind.kind)
+                self._paths[about] = (*self._paths.get(about, ()), *paths)
+        self._key = secrets.token_bytes(32)
+
+    def document(self, document: JsonObject, found: set[str], *, group: str, kind: str) -> JsonObject:
+        """Return the object with placeholders; add the values that they stand for to `found`."""
+        paths = self._paths.get((group, kind))
+        if not paths:
+            return document
+        for path in paths:
+            document = self._replaced(document, path, found)
+        return document
+
+    def text(self, text: str, values: Iterable[str]) -> str:
+        """Return a text with the given values replaced, wherever they stand in it."""
+        for value in sorted(values, key=len, reverse=True):
+            if len(value) >= MIN_SCRUBBED and value in text:
+                text = text.replace(value, self.placeholder(value))
+        return text
+
+    def placeholder(self, value: Any) -> str:
+        """Return what stands for a value."""
+        encoded = value.encode() if isinstance(value, str) else msgspec.json.encode(value, order="sorted")
+        return f"(redacted {hmac.new(self._key, encoded, sha256).hexdigest()[:6]})"
+
+    def _replaced(self, value: Any, path: Path, found: set[str]) -> Any:
+        if not path:
+            if value is None:
+                return None
+            found.update(_texts_of(value))
+            return self.placeholder(value)
+        head, rest = path[0], path[1:]
+        if isinstance(value, dict):
+            fields = cast("dict[str, Any]", value)
+            if head == ANY:
+                return {name: self._replaced(each, rest, found) for name, each in fields.items()}
+            if head in fields:
+                return {**fields, head: self._replaced(fields[head], rest, found)}
+            return fields
+        if isinstance(value, list) and head == ANY:
+            elements = cast("list[Any]", value)
+            return [self._replaced(each, rest, found) for each in elements]
+        return cast("Any", value)
+
+
+def _texts_of(value: Any) -> Iterable[str]:
+    """Yield the texts in a sensitive value, and what a text decodes to if it is base64."""
+    if isinstance(value, str):
+        yield value
+        try:
+            yield base64.b64decode(value, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError, ValueError):
+            pass
+    elif isinstance(value, dict):
+        for each in cast("dict[str, Any]", value).values():
+            yield from _texts_of(each)
+    elif isinstance(value, list):
+        for each in cast("list[Any]", value):
+            yield from _texts_of(each)
+
+
+@lru_cache(maxsize=256)
+def sensitive_paths(cls: type[Any]) -> tuple[Path, ...]:
+    """Return the paths of the fields of a kind that are declared with `Field(sensitive=True)`."""
+    return tuple(_paths_of(cls, ()))
+
+
+def _paths_of(form: Any, outer: Sequence[type[Any]]) -> Iterable[Path]:
+    if get_origin(form) is Annotated:
+        base, *extras = get_args(form)
+        if any(isinstance(extra, Field) and extra.sensitive for extra in extras):
+            yield ()
+        else:
+            yield from _paths_of(base, outer)
+    elif isinstance(form, type) and issubclass(form, msgspec.Struct):
+        if form in outer:
+            return  # a type within itself: its fields further in are not followed
+        hints = typing.get_type_hints(form, localns={form.__name__: form}, include_extras=True)
+        for info in msgspec.structs.fields(form):
+            for path in _paths_of(hints.get(info.name, info.type), (*outer, form)):
+                yield (info.encode_name, *path)
+    elif get_origin(form) in (typing.Union, types.UnionType):
+        for each in get_args(form):
+            yield from _paths_of(each, outer)
+    elif get_origin(form) in (dict, list, tuple, set, frozenset):
+        for path in _paths_of(get_args(form)[-1], outer) if get_args(form) else ():
+            yield (ANY, *path)

@@ -1,0 +1,198 @@
+"""The record of a run as a file: complete, bounded, readable after any crash, and never in the operator's way."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import kubewright as kw
+from kubewright.api import ConfigError, ObjectKey, raw_object
+from kubewright.journal import (
+    CachedRead,
+    Collected,
+    DroppedLine,
+    LoggedLine,
+    ObjectLine,
+    ReconcileLine,
+    RecordFile,
+    RecordFileError,
+    Redactor,
+    StartLine,
+    read_lines,
+)
+from kubewright.manager import Manager, ManagerOptions
+from kubewright.testing import Cluster
+
+from .test_journal import CANARY, LAMP, Crate, CrateSpec, crates
+
+
+class _Log:
+    def __init__(self, number: int) -> None:
+        self.fields = {"reconcileID": f"id-{number}"}
+
+
+def reconcile(number: int, version: str = "1", size: int = 100) -> Collected:
+    entry = Collected("lamps", LAMP, ObjectKey("default", "lamp"), (), _Log(number))
+    body = b'{"metadata":{"name":"lamp","uid":"u","resourceVersion":"%s"},"data":"%s"}'
+    entry.add(CachedRead(LAMP, entry.key, raw_object(body % (version.encode(), b"x" * size))))
+    entry.add(LoggedLine(0.0, "INFO", "test", "said"))
+    entry.finish("success", 0.1, None)
+    return entry
+
+
+@contextmanager
+def opened(path: Path, **limits: int) -> Iterator[RecordFile]:
+    file = RecordFile(path, operator="lamps", redactor=Redactor(), **limits)
+    file.open()
+    try:
+        yield file
+    finally:
+        file.close()
+
+
+def ids(path: Path) -> list[str]:
+    return [line.reconcile.id for line in read_lines(path) if isinstance(line, ReconcileLine)]
+
+
+async def test_a_run_is_recorded_without_secrets(cluster: Cluster, tmp_path: Path) -> None:
+    path = tmp_path / "record.jsonl"
+    options = ManagerOptions(metrics_bind_address="0", health_probe_bind_address="0", record=path)
+    async with cluster.running(crates(), options=options) as manager:
+        await cluster.create(Crate(kw.Meta("one"), spec=CrateSpec(books=3, password=CANARY)))
+        await cluster.eventually(Crate, "one", lambda crate: crate.status.ready == 3)
+        async with asyncio.timeout(100):
+            while not any(entry.outcome for entry in manager.journal):
+                await asyncio.sleep(0.01)
+        kept = {entry.id for entry in manager.journal}
+    lines = list(read_lines(path))
+    assert isinstance(lines[0], StartLine)
+    assert lines[0].operator == "crates"
+    assert kept <= set(ids(path))
+    objects = [line for line in lines if isinstance(line, ObjectLine)]
+    versions = [(line.uid, line.resource_version) for line in objects]
+    assert len(versions) == len(set(versions)), "the content of a version is written once"
+    assert {line.object["kind"] for line in objects} >= {"Crate", "ConfigMap", "Secret"}
+    assert CANARY not in path.read_text()
+    assert path.stat().st_mode & 0o077 == 0, "objects of the cluster are private"
+
+
+async def test_a_record_that_cannot_be_written_is_an_error_at_the_start(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    options = ManagerOptions(
+        metrics_bind_address="0", health_probe_bind_address="0", record=tmp_path / "missing" / "record"
+    )
+    with pytest.raises(
+        ConfigError, match=r"cannot write the record .*: No such file or directory; choose another"
+    ):
+        await Manager(crates(), cluster.config, options).run()
+
+
+def test_a_second_run_is_appended(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    for number in range(2):
+        with opened(path) as file:
+            file.add(reconcile(number))
+    assert ids(path) == ["id-0", "id-1"]
+    assert sum(isinstance(line, StartLine) for line in read_lines(path)) == 2
+    assert sum(isinstance(line, ObjectLine) for line in read_lines(path)) == 2, (
+        "each run can be read by itself"
+    )
+
+
+def test_the_file_and_its_predecessor_stay_within_the_limit(tmp_path: Path) -> None:
+    path, limit = tmp_path / "record", 200_000
+    with opened(path, limit=limit, queue_limit=10**9) as file:
+        for number in range(200):
+            file.add(reconcile(number, version=str(number), size=3000))
+    predecessor = tmp_path / "record.1"
+    assert path.stat().st_size + predecessor.stat().st_size <= limit
+    both = [*ids(predecessor), *ids(path)]
+    assert both == [f"id-{number}" for number in range(200 - len(both), 200)], "the latest, without a gap"
+    for each in (path, predecessor):
+        known = {line.resource_version for line in read_lines(each) if isinstance(line, ObjectLine)}
+        used = {
+            found.resource_version
+            for line in read_lines(each)
+            if isinstance(line, ReconcileLine)
+            for read in line.reconcile.reads
+            for found in read.found
+        }
+        assert used <= known
+
+
+def test_a_slow_disk_drops_and_counts_what_does_not_fit_in_the_queue(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    one = reconcile(0).size
+    with opened(path, queue_limit=one // 2) as file:
+        for number in range(5):
+            file.add(reconcile(number))
+        assert file.dropped == 5
+    assert ids(path) == []
+    with opened(path, queue_limit=one // 2) as file:
+        file.add(reconcile(1))
+    assert file.dropped == 1
+
+
+def test_a_full_disk_is_reported_once_and_does_not_stop_the_operator(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    path = tmp_path / "full"
+    path.symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left"), opened(path):
+        pass
+    path.unlink()
+    file = RecordFile(path, operator="lamps", redactor=Redactor())
+    file.open()
+    path.unlink()
+    path.mkdir()  # the next file cannot be opened
+    small = RecordFile(path / "record", operator="lamps", redactor=Redactor(), limit=2)
+    small.open()
+    (path / "record.1").mkdir()  # the rotation fails
+    for number in range(3):
+        small.add(reconcile(number))
+    small.close()
+    file.close()
+    assert small.dropped == 3
+    assert sum("Cannot write the record" in record.message for record in caplog.records) == 1
+
+
+def test_what_was_dropped_is_said_at_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    large = reconcile(1, size=50_000)
+    with opened(path, queue_limit=20_000) as file:
+        file.add(large)
+        file.add(reconcile(2))
+    lines = [line for line in read_lines(path) if isinstance(line, DroppedLine | ReconcileLine)]
+    assert lines[0] == DroppedLine(reconciles=1, reason="slow")
+    assert ids(path) == ["id-2"]
+
+
+@pytest.mark.parametrize("cut", [1, 20, 200])
+def test_a_file_that_was_cut_can_be_read_and_continued(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "record"
+    with opened(path) as file:
+        for number in range(3):
+            file.add(reconcile(number))
+    path.write_bytes(path.read_bytes()[:-cut])
+    assert ids(path) == ["id-0", "id-1"] + (["id-2"] if cut == 1 else [])
+    with opened(path) as file:
+        file.add(reconcile(3))
+    assert ids(path)[-1] == "id-3"
+
+
+def test_a_file_that_is_no_record_or_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    path.write_text("hello\n")
+    with pytest.raises(RecordFileError, match="is not a record of `kubewright run --record`"):
+        list(read_lines(path))
+    path.write_text('{"type":"dropped","reconciles":1,"reason":"slow"}\n')
+    with pytest.raises(RecordFileError, match="does not begin with the start of a record"):
+        list(read_lines(path))
+    start = {"type": "start", "format": 99, "operator": "a", "at": "2026-01-01T00:00:00Z"}
+    path.write_text(json.dumps(start) + "\n")
+    with pytest.raises(RecordFileError, match=r"has format 99, and this kubewright reads formats up to 1"):
+        list(read_lines(path))
