@@ -22,6 +22,7 @@ import yaml
 from kubewright.certificates import Authority
 from kubewright.devcluster import Scratch
 from kubewright.devserver.data import BUNDLE, MINOR
+from kubewright.testing import eventually
 from kubewright.testing.components import kubeconfig
 from kubewright.testing.controlplane import (
     KUBERNETES,
@@ -78,12 +79,12 @@ async def kubectl(plane: ControlPlane, *arguments: str, config: Path | None = No
 
 async def wait_for_json(plane: ControlPlane, wanted: str, *arguments: str) -> dict[str, Any]:
     """Read until the JSON text of the answer contains `wanted`."""
-    async with asyncio.timeout(100):
-        while True:
-            code, output = await kubectl(plane, *arguments, "-o", "json")
-            if code == 0 and wanted in output:
-                return json.loads(output)
-            await asyncio.sleep(0.1)
+
+    async def read() -> dict[str, Any] | None:
+        code, output = await kubectl(plane, *arguments, "-o", "json")
+        return json.loads(output) if code == 0 and wanted in output else None
+
+    return await eventually(read, timeout=100)
 
 
 def programs(folder: Path, *names: str) -> Path:
@@ -118,9 +119,11 @@ async def test_users_have_only_what_roles_give_them(plane: ControlPlane):
     code, output = await kubectl(plane, "get", "pods", config=alice)
     assert (code, 'User "alice" cannot list resource "pods"' in output) == (1, True)
     await kubectl(plane, "create", "clusterrolebinding", "dev", "--clusterrole=view", "--group=dev")
-    async with asyncio.timeout(60):
-        while (await kubectl(plane, "get", "pods", config=alice))[0] != 0:
-            await asyncio.sleep(0.1)
+
+    async def may_list() -> bool:
+        return (await kubectl(plane, "get", "pods", config=alice))[0] == 0
+
+    await eventually(may_list)
 
 
 @on_shared_plane
@@ -291,9 +294,7 @@ asyncio.run(main())
         sys.executable, "-c", owner, str(tmp_path), stdout=asyncio.subprocess.PIPE
     )
     output, _ = await child.communicate()
-    async with asyncio.timeout(60):
-        while _alive(int(output)):
-            await asyncio.sleep(0.01)
+    await eventually(lambda: not _alive(int(output)))
 
 
 def _alive(pid: int) -> bool:
@@ -308,11 +309,9 @@ async def test_stubborn_process_is_killed_after_its_grace(tmp_path: Path):
     script = "trap '' TERM; echo ready; while :; do sleep 0.05; done"
     process = Process(["/bin/sh", "-c", script], log=tmp_path / "log", directory=tmp_path)
     await process.start()
-    async with asyncio.timeout(60):
-        while "ready" not in (tmp_path / "log").read_text():
-            await asyncio.sleep(0.01)
-        assert process.running
-        await process.stop(grace=0.1)
+    await eventually(lambda: "ready" in (tmp_path / "log").read_text())
+    assert process.running
+    await process.stop(grace=0.1)
     assert process.ended
 
 

@@ -25,6 +25,7 @@ from kubewright.election import (
     NotLeading,
     elapsed,
 )
+from kubewright.testing import eventually
 from kubewright.testing.virtual_time import virtual_time
 
 
@@ -479,9 +480,12 @@ async def test_a_lease_that_is_deleted_is_not_taken_while_its_holder_may_still_w
         waiting = group.create_task(second.acquire())
         await asyncio.sleep(5)
         shared.record = None
-        while not waiting.done():
+
+        def taken() -> bool:
             assert not (leads.valid and follows.valid)
-            await asyncio.sleep(0.1)
+            return waiting.done()
+
+        await eventually(taken)
         assert not leads.valid
 
 

@@ -15,10 +15,11 @@ from kubewright.client import ClusterConfig, Impersonation
 from kubewright.controller import Context, Controller, Operator, needs, rules_for
 from kubewright.manager import Manager
 from kubewright.serving import BindError
+from kubewright.testing import Cluster, eventually
 
-from .controller.running.cluster import OPTIONS, Cluster, options, settled, started
 from .controller.running.conftest import cluster, known_types  # noqa: F401 (fixtures)
 from .controller.running.kinds import Box, BoxStatus, Paper
+from .controller.running.operators import OPTIONS, events, options, running, settled, started
 
 
 async def nothing(box: Box, ctx: Context) -> None:
@@ -40,7 +41,7 @@ async def test_probes_and_metrics_are_served(cluster: Cluster) -> None:  # noqa:
     serving = options(
         metrics_bind_address="127.0.0.1:0", health_probe_bind_address="127.0.0.1:0", watchdog=True
     )
-    async with cluster.running(Controller(Box, nothing), options=serving) as manager:
+    async with running(cluster, Controller(Box, nothing), options=serving) as manager:
         assert await asked(manager.probe_port, "/healthz") == (200, "ok")
         assert await asked(manager.probe_port, "/readyz") == (200, "ok")
         await cluster.create(Box(Meta("a")))
@@ -71,9 +72,9 @@ async def test_a_kind_that_is_not_there_yet_is_named_by_the_probe_and_waited_for
             status, text = await asked(manager.probe_port, "/readyz")
             return status == 500 and "is its CRD installed?" in text
 
-        await cluster.eventually(named)
+        await eventually(named)
         await cluster.install(Box)
-        await cluster.eventually(manager.ready.wait)
+        await eventually(manager.ready.wait)
         assert await asked(manager.probe_port, "/readyz") == (200, "ok")
 
 
@@ -141,14 +142,14 @@ async def test_an_operator_runs_with_no_more_than_its_own_rules(
     )
     await may(cluster.client, name, "watch", "boxes", group="running.example.com")
     admin, cluster.config = cluster.config, as_user(cluster.config, name)
-    async with cluster.running(boxes) as manager:
+    async with running(cluster, boxes) as manager:
         box = await cluster.create(Box(Meta("a")))
-        await cluster.until(Box, "a", lambda found: found.status.ready == 1)
-        await cluster.until(Paper, "a", lambda found: found.text == "x")
+        await cluster.eventually(Box, "a", lambda found: found.status.ready == 1)
+        await cluster.eventually(Paper, "a", lambda found: found.text == "x")
         await cluster.client.delete(box)
-        await cluster.gone(Box, "a")
+        await cluster.eventually_gone(Box, "a")
         for reason in ("Done", "Gone"):
-            await cluster.eventually(lambda reason=reason: cluster.events(reason))
+            await eventually(lambda reason=reason: events(cluster, reason))
         assert manager.statistics().controllers[0].outcomes["error"] == 0
     cluster.config = admin
     assert "forbidden" not in caplog.text.lower()
@@ -166,14 +167,10 @@ async def test_only_the_given_namespaces_are_looked_at(cluster: Cluster) -> None
             cluster.namespace
         }
 
-    async with cluster.running(Controller(Box, reconcile)) as manager:
+    async with running(cluster, Controller(Box, reconcile)) as manager:
         await cluster.create(Box(Meta("a", namespace=other)))
         await cluster.create(Box(Meta("a")))
-
-        async def met() -> bool:
-            return bool(seen)
-
-        await cluster.eventually(met)
+        await eventually(lambda: bool(seen))
         await settled(manager)
     assert seen == [cluster.namespace]
 
@@ -191,12 +188,11 @@ async def test_reconciles_in_flight_may_end_before_the_stop(cluster: Cluster) ->
 
     async def reconcile(box: Box, ctx: Context) -> None:
         begun.set()
-        while manager.ready.is_set():
-            await asyncio.sleep(0)
+        await eventually(lambda: not manager.ready.is_set(), interval=0)
         # Its threads are its own until it has ended.
         story.append(await ctx.run_sync(lambda: "reconciled"))
 
-    async with cluster.running(Controller(Box, reconcile), lifespan=lifespan) as manager:
+    async with running(cluster, Controller(Box, reconcile), lifespan=lifespan) as manager:
         await cluster.create(Box(Meta("a")))
         await begun.wait()
     assert story == ["open", "reconciled", "close"]
@@ -215,7 +211,7 @@ async def test_reconciles_that_do_not_end_in_time_are_cancelled(cluster: Cluster
             story.append("cancelled")
             raise
 
-    async with cluster.running(Controller(Box, reconcile), options=options(graceful_timeout=0.05)):
+    async with running(cluster, Controller(Box, reconcile), options=options(graceful_timeout=0.05)):
         await cluster.create(Box(Meta("a")))
         await begun.wait()
     assert story == ["cancelled"]
@@ -237,7 +233,7 @@ async def test_what_a_lifespan_raises_ends_the_run_as_it_is(cluster: Cluster) ->
 async def test_a_port_that_is_taken_ends_the_run_with_its_name(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
     await cluster.install(Box)
     serving = options(health_probe_bind_address="127.0.0.1:0")
-    async with cluster.running(Controller(Box, nothing), options=serving) as manager:
+    async with running(cluster, Controller(Box, nothing), options=serving) as manager:
         taken = options(health_probe_bind_address=f"127.0.0.1:{manager.probe_port}")
         with pytest.raises(BindError, match=str(manager.probe_port)):
             await Manager(Operator(Controller(Box, nothing)), cluster.config, taken).run()
@@ -249,7 +245,7 @@ async def test_secure_metrics_are_served_to_authorized_users(cluster: Cluster) -
     await cluster.create(core_v1.ServiceAccount(Meta("scraper")))
     token = (await cluster.client.token_request("scraper", cluster.namespace)).token
     chosen = options(metrics_bind_address="127.0.0.1:0", metrics_secure=True)
-    async with cluster.running(Controller(Box, nothing), options=chosen) as manager:
+    async with running(cluster, Controller(Box, nothing), options=chosen) as manager:
         assert (await asked_securely(manager.metrics_port, token))[0] == 403
     await cluster.client.create(
         rbac_v1.ClusterRole(
@@ -261,7 +257,7 @@ async def test_secure_metrics_are_served_to_authorized_users(cluster: Cluster) -
     await cluster.client.create(rbac_v1.ClusterRoleBinding(Meta(name), role_ref=role, subjects=[subject]))
     user = f"system:serviceaccount:{cluster.namespace}:scraper"
     await may(cluster.client, user, "get", "/metrics")
-    async with cluster.running(Controller(Box, nothing), options=chosen) as manager:
+    async with running(cluster, Controller(Box, nothing), options=chosen) as manager:
         assert (await asked_securely(manager.metrics_port, "forged"))[0] == 401
         status, text = await asked_securely(manager.metrics_port, token)
         assert status == 200

@@ -12,11 +12,12 @@ from kubewright.controller.running.telemetry import RECONCILE_SECONDS
 from kubewright.election import LeaseTimes
 from kubewright.manager import ManagerOptions
 from kubewright.metrics import Family
+from kubewright.testing import Cluster
 from kubewright.workqueue import LOW_PRIORITY
 
-from .controller.running.cluster import Cluster, settled
 from .controller.running.conftest import cluster  # noqa: F401 (a fixture)
 from .controller.running.kinds import Box
+from .controller.running.operators import running, settled
 
 CONTROLLER = ("controller",)
 QUEUE = ("name", "controller")
@@ -46,7 +47,7 @@ async def fine(box: Box, ctx: Context) -> None: ...
 
 async def test_metrics_have_controller_runtimes_names_kinds_and_labels(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
     await cluster.install(Box)
-    async with cluster.running(Controller(Box, fine)) as manager:
+    async with running(cluster, Controller(Box, fine)) as manager:
         await cluster.create(Box(Meta("a")))
         await settled(manager)
         families = {family.name: family for family in manager.metrics.families()}

@@ -20,11 +20,12 @@ from kubewright.client import ClusterConfig
 from kubewright.controller import Context, Controller, Operator, Options
 from kubewright.election import ElectionOptions, LeaseLost, LeaseTimes, NotLeading
 from kubewright.manager import Lifetimes, Manager
+from kubewright.testing import Cluster, eventually
 from kubewright.webhook.server.authority import begin, utc_now
 
-from .controller.running.cluster import Cluster, options, started
 from .controller.running.conftest import cluster, known_types  # noqa: F401 (fixtures)
 from .controller.running.kinds import Box, BoxStatus
+from .controller.running.operators import options, running, started
 
 # As short as a busy machine lets a leader keep its lease.
 QUICK = LeaseTimes(duration=6.0, renew_deadline=4.0, retry_period=0.2, main_loop_silence=4.0)
@@ -58,13 +59,13 @@ async def test_one_of_two_replicas_works_and_the_other_takes_over(cluster: Clust
             await stack.enter_async_context(started(second))
             await second.synced.wait()
             box = await cluster.create(Box(Meta("a")))
-            await cluster.until(Box, "a", lambda found: found.status.ready == 1)
+            await cluster.eventually(Box, "a", lambda found: found.status.ready == 1)
             assert not second.ready.is_set()
             lease = await cluster.get(coordination_v1.Lease, "box")
             assert lease.spec.holder_identity == "first"
             assert {one for one in worked if "everywhere" not in one} == {"first"}
-        await cluster.merge(box, {"spec": {"size": 5}})
-        await cluster.until(Box, "a", lambda found: found.status.ready == 5)
+        await cluster.client.patch(box, {"spec": {"size": 5}})
+        await cluster.eventually(Box, "a", lambda found: found.status.ready == 5)
         assert {"second", "first everywhere", "second everywhere"} <= set(worked)
     released = await cluster.get(coordination_v1.Lease, "box")
     assert released.spec.holder_identity == ""
@@ -219,9 +220,9 @@ async def test_a_replica_that_blocks_its_loop_is_ended_and_never_writes_beside_i
             wrote_at.append(time.monotonic())
 
         chosen = options(election=ElectionOptions(times=QUICK, identity="next"))
-        async with cluster.running(Controller(Box, reconcile), options=chosen):
+        async with running(cluster, Controller(Box, reconcile), options=chosen):
             assert await asyncio.wait_for(stuck.wait(), 60) == 1
-            await cluster.until(Box, "a", lambda found: found.status.ready == 7)
+            await cluster.eventually(Box, "a", lambda found: found.status.ready == 7)
         assert wrote_at[0] - blocked_at > QUICK.main_loop_silence
         assert (await cluster.get(Box, "a")).spec.size == 1
 
@@ -242,10 +243,10 @@ async def test_a_leader_that_was_paused_begins_nothing_when_it_goes_on(
         return operations.exists() and operations.stat().st_size > 5
 
     async with program(cluster, tmp_path, WORKING, b"working\n") as paused:
-        await cluster.eventually(worked)
+        await eventually(worked)
         paused.send_signal(signal.SIGSTOP)
         chosen = options(election=ElectionOptions(times=QUICK, identity="next"))
-        async with cluster.running(Controller(Box, reconcile), options=chosen):
+        async with running(cluster, Controller(Box, reconcile), options=chosen):
             # It leads by now.
             before = operations.stat().st_size
             paused.send_signal(signal.SIGCONT)
@@ -279,7 +280,7 @@ async def steal_lease(cluster: Cluster) -> None:  # noqa: F811 (a fixture's valu
             return False  # renewed in between
         return True
 
-    await cluster.eventually(stolen)
+    await eventually(stolen)
 
 
 def write_kubeconfig(config: ClusterConfig, folder: Path) -> Path:
@@ -328,7 +329,7 @@ async def test_a_thread_that_still_runs_keeps_the_lease_until_it_ends(cluster: C
 
     chosen = options(election=ElectionOptions(times=QUICK, identity="busy"), graceful_timeout=0.05)
     try:
-        async with cluster.running(Controller(Box, reconcile), options=chosen):
+        async with running(cluster, Controller(Box, reconcile), options=chosen):
             await cluster.create(Box(Meta("a")))
             await begun.wait()
         renewed = (await lease()).renew_time
@@ -336,7 +337,7 @@ async def test_a_thread_that_still_runs_keeps_the_lease_until_it_ends(cluster: C
         async def renewed_again() -> bool:
             return (await lease()).renew_time != renewed
 
-        await cluster.eventually(renewed_again)
+        await eventually(renewed_again)
         assert (await lease()).holder_identity == "busy"
     finally:
         ended.set()
@@ -344,4 +345,4 @@ async def test_a_thread_that_still_runs_keeps_the_lease_until_it_ends(cluster: C
     async def released() -> bool:
         return (await lease()).holder_identity == ""
 
-    await cluster.eventually(released)
+    await eventually(released)

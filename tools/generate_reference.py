@@ -107,7 +107,7 @@ PAGES = (
         "Testing",
         "`kubewright.testing` is installed with `kubewright[testing]`. See [Testing](../how-to/testing.md).",
         {
-            "Clusters": "testing.Cluster testing.embedded testing.isolated testing.DEFAULT_TIMEOUT",
+            "Clusters": "testing.Cluster testing.embedded testing.isolated testing.eventually testing.DEFAULT_TIMEOUT",
             "Virtual time and faults": "testing.virtual_time testing.settle testing.Faults testing.Match",
             "Simulations": "testing.simulated testing.simulate testing.Simulation testing.Replica testing.World"
             " testing.Write testing.Trace testing.SimulationError testing.Deadlock testing.Livelock",

@@ -1,6 +1,5 @@
 """Foo, as its users see it."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,7 +10,7 @@ import kubewright as kw
 from foo import Foo, FooSpec, FooV1Alpha1, operator
 from foo.kinds import conversion
 from kubewright.api.builtin import core_v1
-from kubewright.testing import DEFAULT_TIMEOUT, Cluster, embedded, virtual_time
+from kubewright.testing import Cluster, embedded, eventually, virtual_time
 from kubewright.testing.round_trip import check_round_trips
 
 IMAGE = "gcr.io/google_containers/echoserver:1.4"
@@ -25,9 +24,8 @@ def foo(name: str = "test") -> FooV1Alpha1:
 async def running(cluster: Cluster, **options: Any) -> AsyncGenerator[None, None]:
     """Run the operator, and wait until the API server calls its webhooks."""
     async with cluster.running(operator(), **options):
-        async with asyncio.timeout(DEFAULT_TIMEOUT):
-            while not (await is_validated(cluster) and await is_completed_and_converted(cluster)):  # noqa: ASYNC110 (it lies in the cluster)
-                await asyncio.sleep(0.02)
+        await eventually(lambda: is_validated(cluster))
+        await eventually(lambda: is_completed_and_converted(cluster))
         yield
 
 

@@ -8,7 +8,7 @@ import pytest
 import kubewright as kw
 from kubewright.api.builtin import core_v1
 from kubewright.manager import Manager
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, eventually
 from mycustomresource import FriendSpec, MyCustomResource, operator
 
 MANY = 1000
@@ -122,20 +122,20 @@ async def test_a_thousand_resources_ignore_a_thousand_unrelated_pod_events(clust
 
 async def at_rest(manager: Manager) -> int:
     """Wait until nothing is left to reconcile, and return the number of reconciles."""
-    while True:
-        if not any(it.queue.ready or it.queue.in_flight for it in manager.statistics().controllers):
-            return reconciles(manager)
-        await asyncio.sleep(0.01)
+    await eventually(
+        lambda: not any(it.queue.ready or it.queue.in_flight for it in manager.statistics().controllers)
+    )
+    return reconciles(manager)
 
 
 async def all_unhealthy(cluster: Cluster) -> None:
     """Wait until the status of every resource is unhealthy."""
-    async with asyncio.timeout(120):
-        while True:
-            found = await cluster.client.list(MyCustomResource, namespace=cluster.namespace)
-            if len(found) == MANY and all(it.status.healthy is False for it in found):
-                return
-            await asyncio.sleep(0.2)
+
+    async def look() -> bool:
+        found = await cluster.client.list(MyCustomResource, namespace=cluster.namespace)
+        return len(found) == MANY and all(it.status.healthy is False for it in found)
+
+    await eventually(look, timeout=120)
 
 
 async def in_parallel(jobs: Any) -> None:

@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
@@ -24,7 +23,7 @@ import pytest_asyncio
 
 import kubewright as kw
 from kubewright.api.builtin import apps_v1
-from kubewright.testing import Cluster, find_binaries, isolated
+from kubewright.testing import Cluster, eventually, find_binaries, isolated
 from pulsarconsumer import ConsumerSpec, PulsarConsumer, operator
 
 pulsar: Any = pulsar_library
@@ -97,12 +96,15 @@ class Server:
             self._process = subprocess.Popen(
                 self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._log.parent
             )
-        until = time.monotonic() + START_SECONDS
-        while not self._serves():
-            if self._process.poll() is not None or time.monotonic() > until:
-                self.stop()
-                raise RuntimeError(f"Pulsar does not serve:\n{self._log.read_text()[-3000:]}")
-            time.sleep(0.2)
+        process = self._process
+        try:
+            asyncio.run(
+                eventually(lambda: self._serves() or process.poll() is not None, timeout=START_SECONDS)
+            )
+            assert process.poll() is None, f"exited with {process.returncode}"
+        except AssertionError as error:
+            self.stop()
+            raise RuntimeError(f"Pulsar does not serve:\n{self._log.read_text()[-3000:]}") from error
 
     def stop(self) -> None:
         if self._process is not None:
@@ -214,15 +216,6 @@ def numbered(first: int, last: int) -> list[bytes]:
     return [f"message {number}".encode() for number in range(first, last)]
 
 
-async def until(holds: Callable[[], object], what: str) -> None:
-    try:
-        async with asyncio.timeout(SEEN_SECONDS):
-            while not holds():  # noqa: ASYNC110 (what is waited for lies in a file)
-                await asyncio.sleep(0.05)
-    except TimeoutError:
-        raise AssertionError(f"did not happen: {what}") from None
-
-
 def environment(url: str, topic: str) -> dict[str, str]:
     return {"PULSAR_SERVER": url, "PULSAR_TOPIC": topic, "PULSAR_SUBSCRIPTION_NAME": SUBSCRIPTION}
 
@@ -238,16 +231,20 @@ async def test_each_message_reaches_the_program_once_and_none_is_lost_when_it_is
     (container,) = deployment.spec.template.spec.containers
     described = {variable.name: variable.value for variable in container.env}
     first = await launch(described)
-    await until(lambda: first.said("listening to"), "the consumer listens")
+    await eventually(lambda: first.said("listening to"), timeout=SEEN_SECONDS, message="the consumer listens")
     await asyncio.to_thread(send, server.url, topic, *numbered(0, 50))
-    await until(lambda: len(first.messages()) >= 50, "50 messages seen")
+    await eventually(lambda: len(first.messages()) >= 50, timeout=SEEN_SECONDS, message="50 messages seen")
     assert first.messages() == [text.decode() for text in numbered(0, 50)]
     await first.ended(signal.SIGKILL)
     await asyncio.to_thread(send, server.url, topic, *numbered(50, 60))
     second = await launch(described)
     await asyncio.to_thread(send, server.url, topic, *numbered(60, 70))
     wanted = {text.decode() for text in numbered(50, 70)}
-    await until(lambda: wanted <= set(second.messages()), "what was sent meanwhile is seen")
+    await eventually(
+        lambda: wanted <= set(second.messages()),
+        timeout=SEEN_SECONDS,
+        message="what was sent meanwhile is seen",
+    )
     assert await second.ended(signal.SIGTERM) == 0
 
 
@@ -255,13 +252,13 @@ async def test_a_consumer_that_is_asked_to_end_leaves_nothing_to_be_seen_twice(
     server: Server, launch: Launch
 ) -> None:
     first = await launch(environment(server.url, "ending"))
-    await until(lambda: first.said("listening to"), "the consumer listens")
+    await eventually(lambda: first.said("listening to"), timeout=SEEN_SECONDS, message="the consumer listens")
     await asyncio.to_thread(send, server.url, "ending", *numbered(0, 5))
-    await until(lambda: len(first.messages()) == 5, "5 messages seen")
+    await eventually(lambda: len(first.messages()) == 5, timeout=SEEN_SECONDS, message="5 messages seen")
     assert await first.ended(signal.SIGTERM) == 0
     await asyncio.to_thread(send, server.url, "ending", b"one more")
     second = await launch(environment(server.url, "ending"))
-    await until(second.messages, "the next message is seen")
+    await eventually(second.messages, timeout=SEEN_SECONDS, message="the next message is seen")
     assert second.messages() == ["one more"]
 
 
@@ -269,11 +266,17 @@ async def test_what_cannot_be_dealt_with_is_given_back_and_then_set_aside(
     server: Server, launch: Launch
 ) -> None:
     program = await launch(environment(server.url, "broken"))
-    await until(lambda: program.said("listening to"), "the consumer listens")
+    await eventually(
+        lambda: program.said("listening to"), timeout=SEEN_SECONDS, message="the consumer listens"
+    )
     await asyncio.to_thread(send, server.url, "broken", b"\xff\xfe", b"good")
-    await until(lambda: program.messages() == ["good"], "the good message is seen")
+    await eventually(
+        lambda: program.messages() == ["good"], timeout=SEEN_SECONDS, message="the good message is seen"
+    )
     aside = await launch(environment(server.url, f"persistent://public/default/broken-{SUBSCRIPTION}-DLQ"))
-    await until(lambda: aside.said("is given back"), "the broken message is set aside")
+    await eventually(
+        lambda: aside.said("is given back"), timeout=SEEN_SECONDS, message="the broken message is set aside"
+    )
     assert program.process.returncode is None
 
 
@@ -293,20 +296,32 @@ async def test_the_producer_sends_what_its_environment_says(server: Server, laun
         text=True,
     )
     assert (done.returncode, done.stdout) == (0, "sent to produced: hello\n"), done.stderr
-    await until(lambda: program.messages() == ["hello"], "the message is seen")
+    await eventually(
+        lambda: program.messages() == ["hello"], timeout=SEEN_SECONDS, message="the message is seen"
+    )
 
 
 async def test_a_server_that_was_away_is_found_again(server: Server, launch: Launch) -> None:
     program = await launch(environment(server.url, "restarted"))
-    await until(lambda: program.said("listening to"), "the consumer listens")
+    await eventually(
+        lambda: program.said("listening to"), timeout=SEEN_SECONDS, message="the consumer listens"
+    )
     await asyncio.to_thread(server.stop)
     late = await launch(environment(server.url, "restarted-too"))
-    await until(lambda: late.said("again in"), "a consumer without a server tries again")
+    await eventually(
+        lambda: late.said("again in"), timeout=SEEN_SECONDS, message="a consumer without a server tries again"
+    )
     await asyncio.to_thread(server.start)
     await asyncio.to_thread(send, server.url, "restarted", b"still there")
     await asyncio.to_thread(send, server.url, "restarted-too", b"there at last")
-    await until(lambda: program.messages() == ["still there"], "the consumer came back by itself")
-    await until(lambda: late.messages() == ["there at last"], "the late one came too")
+    await eventually(
+        lambda: program.messages() == ["still there"],
+        timeout=SEEN_SECONDS,
+        message="the consumer came back by itself",
+    )
+    await eventually(
+        lambda: late.messages() == ["there at last"], timeout=SEEN_SECONDS, message="the late one came too"
+    )
 
 
 async def test_its_messages_are_in_the_logs_of_its_pods(server: Server, tmp_path: Path) -> None:
@@ -331,9 +346,12 @@ async def test_its_messages_are_in_the_logs_of_its_pods(server: Server, tmp_path
             )
             await asyncio.to_thread(send, server.url, "logged", b"read me with kubectl logs")
             said = "message received: read me with kubectl logs\n"
-            async with asyncio.timeout(SEEN_SECONDS):
-                while said not in (text := await logs(cluster)):  # noqa: ASYNC110 (it lies in the cluster)
-                    await asyncio.sleep(0.1)
+
+            async def printed() -> str | None:
+                text = await logs(cluster)
+                return text if said in text else None
+
+            text = await eventually(printed, timeout=SEEN_SECONDS)
             assert text.count(said) == 1
     finally:
         process.terminate()

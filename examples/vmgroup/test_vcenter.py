@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 import kubewright as kw
-from kubewright.testing import DEFAULT_TIMEOUT, Cluster
+from kubewright.testing import Cluster, eventually
 from vmgroup import VmGroup, VmGroupSpec, controller, operator, vcenter_session
 from vmgroup.inventory import find_template
 from vmgroup.provider import Machine, Provider, ProviderError, provider
@@ -219,7 +219,7 @@ async def test_a_connection_lost_in_a_clone_makes_no_second_machine(
     vcenter.slow_down("CloneVm", 0)
     assert isinstance(broken, ProviderError)
     await link.connect()
-    await until(lambda: vsphere.machines("lost"))
+    await eventually(lambda: vsphere.machines("lost"))
     left = await vsphere.machines("lost")
     assert [(found.name, found.complete) for found in left] == [("one", False)]
     await clone(vsphere, "lost", "one")
@@ -236,7 +236,7 @@ async def failure(work: Any) -> Exception | None:
 
 async def cut_when_begun(link: Link, witness: Any) -> None:
     """Cut the link as soon as the witness sees a task run."""
-    await until(lambda: witness._ask(is_cloning))
+    await eventually(lambda: witness.ask(is_cloning))
     await link.cut()
 
 
@@ -325,7 +325,7 @@ async def test_a_group_lives_on_vcenter(
         await vsphere.power_off(folder, first)
         await vsphere.power_off(folder, second)
         await vsphere.destroy(folder, second)
-        await until(lambda: all_on(vsphere, folder, 3))
+        await eventually(lambda: all_on(vsphere, folder, 3))
         await cluster.client.scale(VmGroup, "vg-1", cluster.namespace, replicas=2)
         await cluster.eventually(VmGroup, "vg-1", is_running(2))
         assert len(await vsphere.machines(folder)) == 2
@@ -337,9 +337,3 @@ async def test_a_group_lives_on_vcenter(
 
 async def all_on(vsphere: Provider, folder: str, count: int) -> bool:
     return [found.powered_on for found in await vsphere.machines(folder)] == [True] * count
-
-
-async def until(holds: Callable[[], Any]) -> None:
-    async with asyncio.timeout(DEFAULT_TIMEOUT):
-        while not await holds():  # noqa: ASYNC110 (it waits for vCenter)
-            await asyncio.sleep(0.05)

@@ -1,6 +1,5 @@
 """VmGroup from its users' point of view; the external system is the simulator's file."""
 
-import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +11,7 @@ import kubewright as kw
 from kubewright.api import kind_of
 from kubewright.api.builtin import core_v1
 from kubewright.manager import Manager
-from kubewright.testing import DEFAULT_TIMEOUT, Cluster
+from kubewright.testing import Cluster, eventually
 from vmgroup import VmGroup, VmGroupSpec, controller, operator
 from vmgroup.simulator import Call, Fault, World, empty_world, read_world, write_world
 
@@ -43,10 +42,8 @@ class VCenterFile:
     def calls(self, operation: str) -> list[Call]:
         return [call for call in self.world["calls"] if call["operation"] == operation]
 
-    async def eventually(self, holds: Callable[[World], object]) -> None:
-        async with asyncio.timeout(DEFAULT_TIMEOUT):
-            while not holds(self.world):  # noqa: ASYNC110 (it waits for a file)
-                await asyncio.sleep(0.02)
+    async def shows(self, holds: Callable[[World], object]) -> None:
+        await eventually(lambda: holds(self.world))
 
 
 @pytest.fixture
@@ -149,7 +146,7 @@ async def test_restores_machines_that_were_changed_in_vcenter(
             del world["folders"][folder][second]
 
         vcenter_file.edit(meddle)
-        await vcenter_file.eventually(
+        await vcenter_file.shows(
             lambda world: [machine["power"] for machine in world["folders"][folder].values()] == ["on"] * 3
         )
     assert vcenter_file.world["folders"][folder] == before
@@ -173,7 +170,7 @@ async def test_stays_until_the_outside_can_be_cleaned(cluster: Cluster, vcenter_
         await cluster.eventually(VmGroup, "vg-1", is_running(3))
         vcenter_file.fail("destroy", "vCenter is away", times=5)
         await cluster.client.delete(made)
-        await vcenter_file.eventually(lambda world: world["faults"][0]["times"] < 5)
+        await vcenter_file.shows(lambda world: world["faults"][0]["times"] < 5)
         waiting = await cluster.get(VmGroup, "vg-1")
         assert waiting.metadata.deletion_timestamp is not None
         await cluster.eventually_gone(VmGroup, "vg-1")

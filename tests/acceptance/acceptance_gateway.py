@@ -26,7 +26,7 @@ from kubewright.http.server import (
     ServerConnection,
     Stream,
 )
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, eventually
 
 GONE = (
     b'{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",'
@@ -92,15 +92,16 @@ class Gateway(Handler):
     @classmethod
     @asynccontextmanager
     async def to(cls, config: ClusterConfig) -> AsyncGenerator[Self, None]:
-        """Open a way to a cluster; who takes it shows credentials of his own."""
+        """Open a way to a cluster; its clients send credentials of their own."""
         trust = ssl.create_default_context(cadata=config.ca_data.decode())
-        gateway = cls(Pool(Route(Origin.of(config.server), tls=trust)))
+        pool = Pool(Route(Origin.of(config.server), tls=trust))
+        gateway = cls(pool)
         await gateway.restore()
         try:
             yield gateway
         finally:
             await gateway.disconnect()
-            await gateway._pool.close()
+            await pool.close()
 
     @property
     def url(self) -> str:
@@ -176,8 +177,9 @@ class Gateway(Handler):
     async def asked_for(self, part: str, by: int) -> None:
         """Wait until so many paths with this part are asked for, from now on."""
         begun = len(self.exchanges)
-        while len({exchange.path for exchange in self.exchanges[begun:] if part in exchange.path}) < by:
-            await asyncio.sleep(0.01)
+        await eventually(
+            lambda: len({found.path for found in self.exchanges[begun:] if part in found.path}) >= by
+        )
 
     def forbidden(self) -> list[Exchange]:
         """Return what was asked for without the right to it.

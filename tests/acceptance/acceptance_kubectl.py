@@ -6,7 +6,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from kubewright.testing import DEFAULT_TIMEOUT, find_binaries
+from kubewright.testing import eventually, find_binaries
 
 
 def find_kubectl() -> Path | None:
@@ -48,14 +48,12 @@ class Kubectl:
 
     async def in_time(self, *arguments: str) -> str:
         """Retry until it succeeds: a server needs a moment to serve a new kind and to call its webhooks."""
-        deadline = asyncio.get_running_loop().time() + DEFAULT_TIMEOUT
-        while True:
-            try:
-                return await self(*arguments)
-            except KubectlFailed:
-                if asyncio.get_running_loop().time() > deadline:
-                    raise
-                await asyncio.sleep(0.1)
+
+        async def run() -> tuple[str]:
+            return (await self(*arguments),)
+
+        (printed,) = await eventually(run, ignore=KubectlFailed)
+        return printed
 
     async def rows(self, *arguments: str) -> list[list[str]]:
         """Return what `kubectl get --no-headers` prints, split at the gaps between columns."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, eventually
 
 _COUNT = iter(range(1_000_000))
 
@@ -58,17 +58,15 @@ class Replica:
 
     async def wait_says(self, message: str, *, timeout: float = 60.0) -> None:
         """Wait until a message was logged."""
+
+        def said() -> bool:
+            return any(message in line.get("msg", "") for line in self.lines())
+
         try:
-            async with asyncio.timeout(timeout):
-                while not any(message in line.get("msg", "") for line in self.lines()):
-                    if self.process.returncode is not None:
-                        break
-                    await asyncio.sleep(0.02)
-                else:
-                    return
-        except TimeoutError:
-            pass
-        raise AssertionError(f"did not say {message!r}:\n{self.log.read_text()}")
+            await eventually(lambda: said() or self.process.returncode is not None, timeout=timeout)
+            assert said(), f"exited with {self.process.returncode}"
+        except AssertionError as error:
+            raise AssertionError(f"did not log {message!r}:\n{self.log.read_text()}") from error
 
     async def ended(self, number: signal.Signals, *, timeout: float) -> int:
         """Send a signal and return the exit status."""

@@ -1,8 +1,8 @@
 """The life of each sample operator's objects, step by step: what a person does, and what must come of it."""
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from acceptance_samples import SAMPLES, Sample
 import kubewright as kw
 from foo import Foo
 from kubewright.api.builtin import apps_v1, core_v1
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, eventually
 from mycustomresource import MyCustomResource
 from myownshell import MyOwnShell
 from pulsarconsumer import PulsarConsumer
@@ -70,14 +70,9 @@ class Step:
 async def apply_samples(stage: Stage) -> None:
     for document in stage.sample.documents():
         document["metadata"]["namespace"] = stage.cluster.namespace
-        async with asyncio.timeout(DEFAULT_TIMEOUT):
-            while True:
-                try:
-                    await stage.cluster.client.apply(document, field_manager="person")
-                    break
-                except kw.ApiError:
-                    # The operator whose webhook validates its objects is down: retry, as a user would.
-                    await asyncio.sleep(0.2)
+        apply = partial(stage.cluster.client.apply, document, field_manager="person")
+        # While the operator whose webhook validates its objects is down, retry, as a user would.
+        await eventually(apply, ignore=kw.ApiError, timeout=DEFAULT_TIMEOUT)
     for document in stage.sample.documents():
         await stage.eventually(stage.sample.kind, document["metadata"]["name"], stage.sample.settled)
 

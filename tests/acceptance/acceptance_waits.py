@@ -1,37 +1,25 @@
 """What a real server does in its own time, waited for: rights that are granted, kinds that are installed."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Unpack
 
-from kubewright.api import ApiError, BadRequest, Invalid, JsonObject, Kind, NotFound
+from kubewright.api import ApiError, BadRequest, Invalid, JsonObject, Kind
 from kubewright.api.builtin import authorization_v1
 from kubewright.client import Client, WriteOptions
-from kubewright.testing import DEFAULT_TIMEOUT
-
-
-async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until something holds in the cluster."""
-    async with asyncio.timeout(DEFAULT_TIMEOUT):
-        while not await holds():
-            await asyncio.sleep(0.02)
+from kubewright.testing import eventually
 
 
 async def created(client: Client, document: JsonObject, **options: Unpack[WriteOptions]) -> JsonObject:
     """Create an object as soon as the server can call its webhooks."""
-    made: list[JsonObject] = []
 
-    async def taken() -> bool:
+    async def create() -> JsonObject | None:
         try:
-            made.append(await client.create(document, **options))
+            return await client.create(document, **options)
         except (Invalid, BadRequest):
             raise
         except ApiError:
-            return False
-        return True
+            return None
 
-    await until(taken)
-    return made[0]
+    return await eventually(create)
 
 
 async def may(
@@ -57,17 +45,14 @@ async def may(
     async def allowed() -> bool:
         return (await client.create(review)).status.allowed
 
-    await until(allowed)
+    await eventually(allowed)
 
 
 async def served(client: Client, kind: Kind, namespace: str) -> None:
     """Wait until a kind is served, which is some time after it is Established."""
 
     async def answered() -> bool:
-        try:
-            await client.list(kind, namespace=namespace)
-        except NotFound:
-            return False
+        await client.list(kind, namespace=namespace)
         return True
 
-    await until(answered)
+    await eventually(answered)

@@ -1,6 +1,5 @@
 """COM 3, 4, 6 and 8: what every sample operator keeps to."""
 
-import asyncio
 import copy
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +12,7 @@ from http_wire import connected
 from kubewright.api import CUSTOM_RESOURCE_DEFINITION, ApiError, from_wire, kind_of
 from kubewright.manager import Manager, ManagerOptions, WebhookOptions
 from kubewright.schema import crd
-from kubewright.testing import DEFAULT_TIMEOUT, Cluster
+from kubewright.testing import Cluster, eventually
 
 JsonObject = dict[str, Any]
 
@@ -143,30 +142,20 @@ async def store_malformed(sample: Sample, cluster: Cluster, bad: JsonObject) -> 
         definition, field_manager="kubewright-testing", kind=CUSTOM_RESOURCE_DEFINITION
     )
     kind = kind_of(sample.kind)
-    async with asyncio.timeout(DEFAULT_TIMEOUT):
-        while True:
-            try:
-                await cluster.client.create(bad, kind=kind)
-            except ApiError:
-                await asyncio.sleep(0.05)
-            else:
-                break
+    await eventually(lambda: cluster.client.create(bad, kind=kind), ignore=ApiError)
     await cluster.install(sample.operator())
     with pytest.raises(Exception):  # noqa: B017, PT011 (whatever it says: it is no object of the kind)
         from_wire(sample.kind, await cluster.client.get(kind, "malformed", cluster.namespace))
 
 
 async def wait_any(cluster: Cluster, kind: type[Any]) -> None:
-    async with asyncio.timeout(DEFAULT_TIMEOUT):
-        while not await cluster.client.list(kind, namespace=cluster.namespace):
-            await asyncio.sleep(0.05)
+    await eventually(lambda: cluster.client.list(kind, namespace=cluster.namespace))
 
 
 async def wait_reconciled(manager: Manager, *, at_least: int) -> None:
     """Wait until the operator has looked at that many objects, and has nothing left to look at."""
-    async with asyncio.timeout(DEFAULT_TIMEOUT):
-        while True:
-            done = [sum(found.outcomes.values()) for found in manager.statistics().controllers]
-            if sum(done) >= at_least:
-                return
-            await asyncio.sleep(0.02)
+
+    def reconciles() -> int:
+        return sum(sum(found.outcomes.values()) for found in manager.statistics().controllers)
+
+    await eventually(lambda: reconciles() >= at_least)

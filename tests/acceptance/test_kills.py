@@ -13,7 +13,7 @@ from acceptance_replica import Replica
 from acceptance_stories import STORIES, Stage, stages
 
 from kubewright.api.builtin import apps_v1, core_v1
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, eventually
 from kubewright.testing.accounts import grant, revoke
 
 LATEST = 6
@@ -110,8 +110,11 @@ async def test_killed_again_and_again_each_operator_ends_where_it_should(
             last = len(gateway.exchanges) + chance.randint(0, LATEST)
             async with asyncio.TaskGroup() as group:
                 playing = group.create_task(step.play(stage))
-                while len(gateway.exchanges) < last and not playing.done():
-                    await asyncio.sleep(0.005)
+                await eventually(
+                    lambda: len(gateway.exchanges) >= last or playing.done(),  # noqa: B023 (called at once)
+                    timeout=900,  # the step fails before
+                    interval=0.005,
+                )
                 await processes.kill(stage)
 
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:

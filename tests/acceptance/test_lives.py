@@ -10,7 +10,7 @@ from acceptance_samples import Sample
 from acceptance_stories import STORIES, Stage
 
 from kubewright.controller import Operator, rules_for
-from kubewright.testing import DEFAULT_TIMEOUT, Cluster
+from kubewright.testing import Cluster, eventually
 from kubewright.webhook import registration_rules, webhook_rules
 
 QUIET = 0.3
@@ -52,12 +52,13 @@ def cost(exchanges: Sequence[Exchange]) -> tuple[int, int]:
 
 async def quiet(gateway: Gateway) -> None:
     """Wait until nothing is asked for any more."""
-    async with asyncio.timeout(DEFAULT_TIMEOUT):
-        while True:
-            before = len(gateway.exchanges)
-            await asyncio.sleep(QUIET)
-            if len(gateway.exchanges) == before:
-                return
+
+    async def is_quiet() -> bool:
+        before = len(gateway.exchanges)
+        await asyncio.sleep(QUIET)
+        return len(gateway.exchanges) == before
+
+    await eventually(is_quiet)
 
 
 async def test_a_whole_life_takes_every_right_it_has_and_costs_what_the_readme_says(

@@ -1,6 +1,5 @@
 """COM 5 and 7: replicas as processes, their lease, their end."""
 
-import asyncio
 import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from acceptance_samples import SAMPLES, Sample
 
 import kubewright as kw
 from kubewright.api.builtin import apps_v1, coordination_v1
-from kubewright.testing import DEFAULT_TIMEOUT, Cluster
+from kubewright.testing import Cluster, eventually
 from myownshell import MyOwnShell, ShellSpec
 from vmgroup import VmGroup, VmGroupSpec
 from vmgroup.simulator import read_world
@@ -77,9 +76,7 @@ async def test_what_is_in_flight_ends_before_the_process_does(
     await replica.wait_says("Starting workers")
     spec = VmGroupSpec(cpu=1, memory=1, replicas=7, template="vm-operator-template")
     await cluster.create(VmGroup(kw.Meta("vg-1"), spec=spec))
-    async with asyncio.timeout(DEFAULT_TIMEOUT):
-        while not any(call["operation"] == "clone" for call in read_world(file)["calls"]):
-            await asyncio.sleep(0.01)
+    await eventually(lambda: any(call["operation"] == "clone" for call in read_world(file)["calls"]))
     assert await replica.ended(signal.SIGTERM, timeout=60) == 0
     assert len(read_world(file)["folders"][f"{cluster.namespace}-vg-1"]) == 7
     printed = await cluster.get(VmGroup, "vg-1")

@@ -12,7 +12,7 @@ import yaml
 from acceptance_kubectl import Kubectl
 from acceptance_samples import ROOT, Sample
 
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, eventually
 
 OTHER_PORTS = [
     "--metrics-bind-address=0",
@@ -68,14 +68,15 @@ class Reader:
     async def _ask(self, words: list[str]) -> None:
         assert words[0] == "kubectl", words
         said = ""
+
+        async def succeeds() -> bool:
+            nonlocal said
+            code, said = await self._answer(words[1:])
+            return code == 0
+
         try:
-            async with asyncio.timeout(WITHIN):
-                while True:
-                    code, said = await self._answer(words[1:])
-                    if code == 0:
-                        return
-                    await asyncio.sleep(0.2)
-        except TimeoutError:
+            await eventually(succeeds, timeout=WITHIN)
+        except AssertionError:
             _, there = await self._answer(["get", "pods,events", "-o", "yaml"])
             raise AssertionError(f"{shlex.join(words)}: {said}\n{there}") from None
 

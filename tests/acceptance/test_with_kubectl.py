@@ -1,6 +1,5 @@
 """The documents' own walks through their operators, typed into kubectl."""
 
-import asyncio
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -10,7 +9,7 @@ import pytest
 from acceptance_kubectl import Kubectl, KubectlFailed
 from acceptance_samples import SAMPLES
 
-from kubewright.testing import DEFAULT_TIMEOUT, Cluster
+from kubewright.testing import DEFAULT_TIMEOUT, Cluster, eventually
 
 FUNNY_JOE = """
 apiVersion: v1
@@ -43,14 +42,17 @@ def playing(cluster: Cluster, kubectl: Kubectl, tmp_path: Path, monkeypatch: pyt
 async def prints(ask: Callable[[], Awaitable[str]], pattern: str, *, timeout: float = DEFAULT_TIMEOUT) -> str:
     """Ask until what is printed matches."""
     said = ""
+
+    async def matches() -> bool:
+        nonlocal said
+        said = await ask()
+        return re.search(pattern, said, re.MULTILINE) is not None
+
     try:
-        async with asyncio.timeout(timeout):
-            while not re.search(pattern, said, re.MULTILINE):
-                said = await ask()
-                await asyncio.sleep(0.1)
-            return said
-    except TimeoutError:
+        await eventually(matches, timeout=timeout)
+    except AssertionError:
         raise AssertionError(f"never matched {pattern!r}; the last answer:\n{said}") from None
+    return said
 
 
 async def test_mycustomresource_finds_its_friend(kubectl: Kubectl, playing: Playing) -> None:

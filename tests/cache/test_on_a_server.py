@@ -3,19 +3,19 @@
 import asyncio
 import dataclasses
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from kubewright.api import Meta, Model, Object, ObjectKey, Resource, kind_of
+from kubewright.api import KubewrightError, Meta, Model, Object, ObjectKey, Resource, kind_of
 from kubewright.api.builtin import apiextensions_v1, rbac_v1
 from kubewright.backoff import Backoff
 from kubewright.cache import Cache, Selection, StoreChange
 from kubewright.client import Client, Impersonation, load_config, requests
 from kubewright.schema import crd
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, eventually
 from kubewright.testing.controlplane import ControlPlane, find_binaries
 
 DEFINITION = kind_of(apiextensions_v1.CustomResourceDefinition)
@@ -47,24 +47,16 @@ class Straggler(Resource[GadgetSpec, Model], group="cache.example.com", version=
 
 async def install(client: Client, kind: type[Object] = Gadget) -> None:
     await client.apply(crd(kind), kind=DEFINITION, field_manager="tests")
-    await eventually(lambda: client.list(kind))
+
+    async def served() -> bool:
+        await client.list(kind)
+        return True
+
+    await eventually(served)
 
 
 def selected(cluster: Cluster, **more: Any) -> Selection:
     return Selection(kind_of(Gadget), cluster.namespace, **more)
-
-
-async def eventually(attempt: Callable[[], Any]) -> Any:
-    """Return what the attempt returns once it is true and raises no more."""
-    async with asyncio.timeout(60):
-        while True:
-            try:
-                found = await attempt()
-                if found is not False:
-                    return found
-            except Exception:
-                pass
-            await asyncio.sleep(0.02)
 
 
 @asynccontextmanager
@@ -101,11 +93,9 @@ async def test_follows_what_others_do(cluster: Cluster, streaming: bool) -> None
         assert b"managedFields" not in raw.raw
         await client.patch(Gadget, {"spec": {"color": "blue"}}, name="g0", namespace=cluster.namespace)
         await client.delete(Gadget, "g1", cluster.namespace)
-
-        async def caught_up() -> bool:
-            return informer.get(key(cluster, "g1")) is None and informer.list()[0].spec.color == "blue"
-
-        await eventually(caught_up)
+        await eventually(
+            lambda: informer.get(key(cluster, "g1")) is None and informer.list()[0].spec.color == "blue"
+        )
     assert [(change.key.name, change.initial) for change in changes[3:]] == [("g0", False), ("g1", False)]
 
 
@@ -126,11 +116,7 @@ async def test_an_own_write_is_readable_at_once_and_notified_once(cluster: Clust
         assert raw is not None
         assert b'"manager":"tests"' in raw.raw
         await client.create(gadget(cluster, "last"))
-
-        async def seen() -> bool:
-            return informer.get(key(cluster, "last")) is not None
-
-        await eventually(seen)
+        await eventually(lambda: informer.get(key(cluster, "last")) is not None)
     assert len(changes) == 21
 
 
@@ -167,11 +153,7 @@ async def test_only_what_is_selected_comes_and_stays(cluster: Cluster) -> None:
         for name, side in (("out", "in"), ("in", "out")):
             patch = {"metadata": {"labels": {"side": side}}}
             await client.patch(Gadget, patch, name=name, namespace=cluster.namespace)
-
-        async def changed_sides() -> bool:
-            return informer.keys() == [key(cluster, "out")]
-
-        await eventually(changed_sides)
+        await eventually(lambda: informer.keys() == [key(cluster, "out")])
 
 
 async def test_a_kind_that_is_missing_at_first_is_named_and_found_later(cluster: Cluster) -> None:
@@ -180,21 +162,13 @@ async def test_a_kind_that_is_missing_at_first_is_named_and_found_later(cluster:
     informer = cache.informer(Selection(kind_of(Latecomer)), Latecomer)
     try:
         async with running(cache):
-
-            async def reported() -> bool:
-                return bool(informer.problems)
-
-            await eventually(reported)
+            await eventually(lambda: bool(informer.problems))
             assert "latecomers.cache.example.com" in informer.problems[0]
             await install(client, Latecomer)
             await client.create(Latecomer(Meta("g", namespace=cluster.namespace)))
             await informer.wait_synced(90)
             assert informer.problems == []
-
-            async def found() -> bool:
-                return informer.keys() == [key(cluster, "g")]
-
-            await eventually(found)
+            await eventually(lambda: informer.keys() == [key(cluster, "g")])
     finally:
         # The next run of this test on the same cluster must find it missing again.
         await client.delete(DEFINITION, "latecomers.cache.example.com")
@@ -210,11 +184,7 @@ async def test_a_kind_is_read_at_once_when_its_crd_is_established(
     informer = cache.informer(Selection(kind_of(Newcomer)), Newcomer)
     try:
         async with running(cache):
-
-            async def reported() -> bool:
-                return "Waiting for the CRD of newcomers.cache.example.com" in caplog.text
-
-            await eventually(reported)
+            await eventually(lambda: "Waiting for the CRD of newcomers.cache.example.com" in caplog.text)
             assert "`kubewright install`" in caplog.text
             assert "`kubewright run --install`" in caplog.text
             await client.apply(crd(Newcomer), kind=DEFINITION, field_manager="test")
@@ -229,11 +199,7 @@ async def test_a_missing_kind_of_another_project_is_not_installed_by_this_operat
     cache = Cache(cluster.client)
     cache.informer(Selection(kind_of(Foreigner)), Foreigner)
     async with running(cache):
-
-        async def reported() -> bool:
-            return "Waiting for the CRD of foreigners.cache.example.com" in caplog.text
-
-        await eventually(reported)
+        await eventually(lambda: "Waiting for the CRD of foreigners.cache.example.com" in caplog.text)
     assert "install the project that provides it, or apply its CRDs" in caplog.text
     assert "`kubewright install`" not in caplog.text
 
@@ -263,11 +229,9 @@ async def test_an_account_that_may_not_watch_crds_asks_for_the_kind_again(
             cache = Cache(reader)
             informer = cache.informer(Selection(kind_of(Straggler)), Straggler)
             async with running(cache):
-
-                async def reported() -> bool:
-                    return "No permission to watch the CRD stragglers.cache.example.com" in caplog.text
-
-                await eventually(reported)
+                await eventually(
+                    lambda: "No permission to watch the CRD stragglers.cache.example.com" in caplog.text
+                )
                 await client.apply(crd(Straggler), kind=DEFINITION, field_manager="test")
                 await informer.wait_synced(90)
     finally:
@@ -285,11 +249,7 @@ async def test_a_missing_rule_is_named_and_its_return_noticed(cluster: Cluster) 
         cache = Cache(reader)
         informer = cache.informer(selected(cluster), Gadget)
         async with running(cache):
-
-            async def reported() -> bool:
-                return bool(informer.problems)
-
-            await eventually(reported)
+            await eventually(lambda: bool(informer.problems))
             (problem,) = informer.problems
             assert 'resources: ["gadgets"], verbs: ["watch"]' in problem or '"list"' in problem
             rule = rbac_v1.PolicyRule(
@@ -326,10 +286,6 @@ async def test_what_happened_while_the_server_was_away_is_learned(server_name: s
                 await informer.wait_synced()
                 await plane.stop_api_server()
                 await plane.start_api_server()
-                await eventually(lambda: client.create(after))
+                await eventually(lambda: client.create(after), ignore=KubewrightError)
                 await client.delete(Gadget, "before", "default")
-
-                async def caught_up() -> bool:
-                    return informer.keys() == [ObjectKey("default", "after")]
-
-                await eventually(caught_up)
+                await eventually(lambda: informer.keys() == [ObjectKey("default", "after")])

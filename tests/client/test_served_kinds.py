@@ -1,10 +1,8 @@
 """What a server serves, and kinds without a class, on a real API server or the embedded one (--server)."""
 
-import asyncio
-
 import pytest
 
-from kubewright.api import GroupVersionKind, Kind, kind_of
+from kubewright.api import GroupVersionKind, JsonObject, Kind, kind_of
 from kubewright.api.builtin import core_v1
 from kubewright.client import (
     Client,
@@ -13,6 +11,7 @@ from kubewright.client import (
     UnsupportedMediaType,
     requests,
 )
+from kubewright.testing import eventually
 
 from .objects import MAPS
 
@@ -101,16 +100,13 @@ async def test_a_strategic_patch_of_a_custom_resource_is_not_supported(
     }
     await client.create(crd)
     try:
-        async with asyncio.timeout(60):
-            while True:
-                try:
-                    kind = await client.resolve(GroupVersionKind(group, "v1", "Foo"))
-                    made = await client.create(
-                        {"metadata": {"name": "a", "namespace": namespace}, "spec": {"x": 1}}, kind=kind
-                    )
-                    break
-                except NotFound:
-                    await asyncio.sleep(0.1)
+
+        async def create() -> tuple[Kind, JsonObject]:
+            kind = await client.resolve(GroupVersionKind(group, "v1", "Foo"))
+            obj = {"metadata": {"name": "a", "namespace": namespace}, "spec": {"x": 1}}
+            return kind, await client.create(obj, kind=kind)
+
+        kind, made = await eventually(create)
         assert made["kind"] == "Foo"
         assert (kind.plural, kind.namespaced, kind.status, tuple(kind.short_names)) == (
             "foos",

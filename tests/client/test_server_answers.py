@@ -3,7 +3,6 @@
 Run with `--server real` they are compared with Kubernetes itself, else with the embedded server.
 """
 
-import asyncio
 import copy
 import secrets
 from collections.abc import AsyncIterator
@@ -15,7 +14,6 @@ import pytest_asyncio
 from kubewright.api import (
     CUSTOM_RESOURCE_DEFINITION,
     Kind,
-    NotFound,
     PatchError,
     Quantity,
     kind_of,
@@ -25,6 +23,7 @@ from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.client import ApiError, Client
 from kubewright.devserver.wire import load_types
 from kubewright.schema import apply_defaults, prune
+from kubewright.testing import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -360,18 +359,13 @@ async def widgets(api_server: Any) -> AsyncIterator[Kind]:
     }
     async with Client(api_server.config, field_manager="tests") as client:
         await client.create(wire, kind=CUSTOM_RESOURCE_DEFINITION)
-        async with asyncio.timeout(60):
-            while not await _is_served(client, kind):
-                await asyncio.sleep(0.05)
+        await eventually(lambda: _is_served(client, kind))
         yield kind
         await client.delete(CUSTOM_RESOURCE_DEFINITION, f"widgets.{group}")
 
 
 async def _is_served(client: Client, kind: Kind) -> bool:
-    try:
-        await client.list(kind)
-    except NotFound:
-        return False
+    await client.list(kind)
     return True
 
 

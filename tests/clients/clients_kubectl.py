@@ -7,18 +7,18 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from kubewright.testing import find_binaries
+from kubewright.testing import eventually, find_binaries
 from kubewright.testing.controlplane import KUBERNETES
 
 HERE = Path(__file__).parent
 STORIES = sorted(path.stem for path in (HERE / "kubectl").glob("*.yaml"))
-DEFAULT_TIMEOUT = 60.0
 
 
 def find_kubectl() -> Path | None:
@@ -103,17 +103,22 @@ class Step:
 
         A table has many rows that controllers fill in their own time, and `until` names only some of them.
         """
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + DEFAULT_TIMEOUT
         words = shlex.split(self.command.replace("NAMESPACE", kubectl.namespace))
         stdin = self.stdin.replace("NAMESPACE", kubectl.namespace)
-        while True:
+        last = Printed(0, "")
+
+        async def done() -> bool:
+            nonlocal last
             printed = await kubectl(*words, stdin=stdin, env=self.env)
-            text = normal(printed.text, kubectl.namespace)
-            done = text == wanted if wanted is not None else re.search(self.until, text)
-            if not self.until or done or loop.time() > deadline:
-                return Printed(printed.status, text)
-            await asyncio.sleep(0.2)
+            last = Printed(printed.status, normal(printed.text, kubectl.namespace))
+            if not self.until:
+                return True
+            return last.text == wanted if wanted is not None else bool(re.search(self.until, last.text))
+
+        # The caller compares what is printed last, and shows the difference.
+        with suppress(AssertionError):
+            await eventually(done)
+        return last
 
 
 def story(name: str) -> list[Step]:

@@ -1,15 +1,12 @@
 """What the tests with other people's libraries share."""
 
-import asyncio
-import time
-from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
-from kubewright.api import Kind, NotFound
-from kubewright.testing import Cluster
+from kubewright.api import Kind
+from kubewright.testing import Cluster, eventually
 
 # Other people's clients leave sockets to the garbage collector, which is not what these tests are about.
 LENIENT = [
@@ -25,24 +22,14 @@ def peer(name: str) -> None:
         pytest.skip(f"{name} is not installed: run scripts/setup --peers", allow_module_level=True)
 
 
-def until(holds: Callable[[], object], timeout: float = 60.0) -> None:
-    """Wait, blocking, until something holds in the cluster."""
-    deadline = time.monotonic() + timeout
-    while not holds():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(0.05)
-
-
 async def served(cluster: Cluster, kind: Kind) -> None:
     """Wait until a new kind is served, which is some time after it is Established."""
-    async with asyncio.timeout(60):
-        while True:
-            try:
-                await cluster.client.list(kind, namespace=cluster.namespace)
-            except NotFound:
-                await asyncio.sleep(0.05)
-            else:
-                return
+
+    async def listed() -> bool:
+        await cluster.client.list(kind, namespace=cluster.namespace)
+        return True
+
+    await eventually(listed)
 
 
 def definition(group: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from clients_peers import LENIENT, definition, peer
 
 from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Kind
 from kubewright.api.builtin import core_v1
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, eventually
 
 peer("kopf")
 pytestmark = LENIENT
@@ -68,9 +68,11 @@ async def test_an_operator_creates_updates_and_lets_go(cluster: Cluster, tmp_pat
         await cluster.client.delete(widgets, "w", cluster.namespace)
         await cluster.eventually_gone(widgets, "w")
         assert b"w is let go" in (tmp_path / "log").read_bytes()
-        async with asyncio.timeout(60):
-            while "Made" not in {event.reason for event in await _events(cluster)}:
-                await asyncio.sleep(0.05)
+
+        async def reported() -> bool:
+            return "Made" in {event.reason for event in await _events(cluster)}
+
+        await eventually(reported)
     finally:
         process.terminate()
         await process.wait()
@@ -79,9 +81,11 @@ async def test_an_operator_creates_updates_and_lets_go(cluster: Cluster, tmp_pat
 
 async def _discovered(cluster: Cluster, group: str) -> None:
     """Wait until the kind is listed: kopf looks once, and a definition that is there by then is no news to it."""
-    async with asyncio.timeout(60):
-        while group not in {found.kind.group for found in await cluster.client.api_resources()}:
-            await asyncio.sleep(0.05)
+
+    async def listed() -> bool:
+        return group in {found.kind.group for found in await cluster.client.api_resources()}
+
+    await eventually(listed)
 
 
 async def _events(cluster: Cluster) -> list[core_v1.Event]:

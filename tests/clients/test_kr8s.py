@@ -6,7 +6,7 @@ import pytest
 from clients_peers import LENIENT, definition, peer, served
 
 from kubewright.api import Kind
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, eventually
 
 peer("kr8s")
 pytestmark = [
@@ -36,9 +36,12 @@ async def test_creates_waits_scales_and_deletes(cluster: Cluster) -> None:
     await web.create()
     await web.wait("condition=Available", timeout=60)
     await web.scale(2)
-    async with asyncio.timeout(60):
-        while len(pods := [pod async for pod in Pod.list(api=api, label_selector="app=web")]) != 2:
-            await asyncio.sleep(0.05)
+
+    async def two_pods() -> list[Pod] | None:
+        pods = [pod async for pod in Pod.list(api=api, label_selector="app=web")]
+        return pods if len(pods) == 2 else None
+
+    pods = await eventually(two_pods)
     assert {pod.raw["spec"]["nodeName"] for pod in pods if pod.raw["spec"].get("nodeName")} <= {"kubewright"}
     await web.label({"tier": "front"})
     assert web.labels["tier"] == "front"

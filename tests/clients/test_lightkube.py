@@ -1,11 +1,12 @@
 """lightkube works with the embedded cluster."""
 
+import asyncio
 from typing import Any
 
 import pytest
-from clients_peers import LENIENT, definition, peer, until
+from clients_peers import LENIENT, definition, peer
 
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, eventually
 
 peer("lightkube")
 pytestmark = LENIENT
@@ -74,13 +75,19 @@ def test_works_with_declared_kinds(cluster: Cluster) -> None:
     client.create(CustomResourceDefinition(metadata=ObjectMeta(name=f"widgets.{group}"), spec=spec))
     client.wait(CustomResourceDefinition, f"widgets.{group}", for_conditions=["Established"])
     widget = create_namespaced_resource(group, "v1", "Widget", "widgets")
-    until(lambda: _served(client, widget))
+    asyncio.run(eventually(lambda: _served(client, widget)))
     client.create(widget(metadata=ObjectMeta(name="w"), spec={"size": 2}))
     client.patch(widget.Status, "w", {"status": {"size": 2}}, patch_type=PatchType.MERGE)
     found = client.get(widget, "w")
     assert (found.spec, found.status) == ({"mode": "slow", "size": 2}, {"size": 2})
     client.delete(CustomResourceDefinition, f"widgets.{group}")
-    until(lambda: not [item for item in client.list(CustomResourceDefinition) if group in item.metadata.name])
+    asyncio.run(
+        eventually(
+            lambda: (
+                not [item for item in client.list(CustomResourceDefinition) if group in item.metadata.name]
+            )
+        )
+    )
 
 
 def _served(client: Any, kind: Any) -> bool:

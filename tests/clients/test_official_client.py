@@ -1,13 +1,14 @@
 """The official `kubernetes` client works with the embedded cluster: typed, dynamic, watching, electing a leader."""
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from clients_peers import LENIENT, definition, peer, until
+from clients_peers import LENIENT, definition, peer
 
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, eventually
 
 peer("kubernetes")
 pytestmark = LENIENT
@@ -45,7 +46,7 @@ def test_reads_and_writes_typed_objects(api_client: Any, cluster: Cluster) -> No
     def available() -> bool:
         return apps.read_namespaced_deployment("web", cluster.namespace).status.available_replicas == 2
 
-    until(available)
+    asyncio.run(eventually(available))
     pods = core.list_namespaced_pod(cluster.namespace, label_selector="app=web").items
     assert {pod.status.phase for pod in pods} == {"Running"}
     scaled = apps.patch_namespaced_deployment_scale("web", cluster.namespace, {"spec": {"replicas": 1}})
@@ -54,7 +55,7 @@ def test_reads_and_writes_typed_objects(api_client: Any, cluster: Cluster) -> No
         apps.create_namespaced_deployment(cluster.namespace, deployment("web"))
     assert (refused.value.status, refused.value.reason) == (409, "Conflict")
     apps.delete_namespaced_deployment("web", cluster.namespace, propagation_policy="Foreground")
-    until(lambda: not apps.list_namespaced_deployment(cluster.namespace).items)
+    asyncio.run(eventually(lambda: not apps.list_namespaced_deployment(cluster.namespace).items))
 
 
 def test_evicts_reviews_and_asks_for_tokens(api_client: Any, cluster: Cluster) -> None:
@@ -88,8 +89,8 @@ def test_works_with_kinds_it_discovers(api_client: Any, cluster: Cluster) -> Non
     crds = found.resources.get(api_version="apiextensions.k8s.io/v1", kind="CustomResourceDefinition")
     group = f"{cluster.namespace}.example"
     crds.create(body=definition(group))
-    until(lambda: _established(crds.get(name=f"widgets.{group}")))
-    until(lambda: _listed(found, group, cluster.namespace))
+    asyncio.run(eventually(lambda: _established(crds.get(name=f"widgets.{group}"))))
+    asyncio.run(eventually(lambda: _listed(found, group, cluster.namespace)))
     widgets = found.resources.get(api_version=f"{group}/v1", kind="Widget")
     body = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}}
     made = widgets.create(body=body, namespace=cluster.namespace)

@@ -1,8 +1,8 @@
 """Scenarios: requests in order against one server, their answers compared with what a real one said."""
 
+import asyncio
 import importlib.util
 import json
-import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
@@ -12,6 +12,8 @@ from typing import Any
 
 from conformance_exchange import Answer, Step, Target
 from conformance_normal import Normal
+
+from kubewright.testing import eventually
 
 FOLDER = Path(__file__).parent
 STEP_TIMEOUT = 60.0
@@ -99,17 +101,22 @@ class Run:
     def _ask(self, step: Step) -> Answer:
         if step.forgets:
             self._target.forget()
-        deadline = time.monotonic() + self._timeout
-        while True:
+
+        def answered() -> Answer | None:
+            nonlocal answer
             answer = self._target.send(step, self.values, self.perform, self._frames(step))
             warned = step.warned in str(answer.headers.get("warning", ""))
-            if warned and (step.until is None or step.until(answer.status, answer.body)):
-                return answer
-            if time.monotonic() > deadline:
-                raise AssertionError(
-                    f"{step.name}: not reached in {self._timeout:g} s, the last response was {answer}"
-                )
-            time.sleep(0.05)
+            reached = warned and (step.until is None or step.until(answer.status, answer.body))
+            return answer if reached else None
+
+        answer: Answer | None = None
+        try:
+            # Most steps need no event loop: the first response is the expected one.
+            return answered() or asyncio.run(eventually(answered, timeout=self._timeout))
+        except AssertionError as error:
+            raise AssertionError(
+                f"{step.name}: not reached in {self._timeout:g} s, the last response was {answer}"
+            ) from error
 
     def _frames(self, step: Step) -> int:
         """Return how many frames of a stream the real server sent."""

@@ -1,9 +1,9 @@
 """What no single answer shows: racing writers, streams that flow, watches that end."""
 
+import asyncio
 import http.client
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from conformance_exchange import Step, Target
 from conformance_hooks import RACERS, hook_server
+
+from kubewright.testing import eventually
 
 MERGE = {"Content-Type": "application/merge-patch+json"}
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -77,7 +79,7 @@ def test_applies_that_race_to_create_an_object_all_take_effect(target: Target, p
         ]
         send(target, "POST", hooks, {"metadata": {"name": "behaviour-races"}, "webhooks": found})
         probe = {"metadata": {"name": "probe", "labels": {"race": "probe"}}}
-        wait_until(lambda: send(target, "POST", f"{place}?dryRun=All", probe).status == 400)
+        asyncio.run(eventually(lambda: send(target, "POST", f"{place}?dryRun=All", probe).status == 400))
         try:
             assert together(apply) == [200] * (WRITERS - 1) + [201]
         finally:
@@ -145,7 +147,7 @@ def test_a_changed_definition_ends_the_watches_on_its_objects(target: Target) ->
     }
     assert send(target, "POST", DEFINITIONS, definition).status == 201
     path = "/apis/behaviour.ex.io/v1/ended"
-    wait_until(lambda: send(target, "GET", path).status == 200)
+    asyncio.run(eventually(lambda: send(target, "GET", path).status == 200))
     try:
         with watching(target, f"{path}?watch=1&timeoutSeconds=300") as response:
             change = {"spec": {"versions": [{**version, "additionalPrinterColumns": [column]}]}}
@@ -193,7 +195,7 @@ def test_a_watch_omits_objects_without_a_conversion_webhook(target: Target) -> N
     assert send(target, "POST", DEFINITIONS, definition).status == 201
     first, second = (f"/apis/behaviour.ex.io/{name}/unconverted" for name in ("v1", "v2"))
     for path in (first, second):
-        wait_until(lambda path=path: send(target, "GET", path).status == 200)
+        asyncio.run(eventually(lambda path=path: send(target, "GET", path).status == 200))
     unconverted = {"apiVersion": "behaviour.ex.io/v1", "kind": "Unconverted", "metadata": {"name": "joe"}}
     try:
         with watching(target, f"{second}?watch=1&timeoutSeconds=300") as response:
@@ -205,10 +207,3 @@ def test_a_watch_omits_objects_without_a_conversion_webhook(target: Target) -> N
             assert response.read() == b""
     finally:
         send(target, "DELETE", f"{DEFINITIONS}/unconverted.behaviour.ex.io")
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(0.05)

@@ -1,14 +1,10 @@
 """Workloads for the tests, and helpers that wait for them."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
-
 from kubewright.api import Meta
 from kubewright.api.builtin import apps_v1, core_v1, meta_v1
 from kubewright.devcluster import SCENARIO_ANNOTATION, PodScenario
-from kubewright.testing.cluster import Cluster
+from kubewright.testing import Cluster, eventually
 
-TIMEOUT = 60.0
 REVISION = "deployment.kubernetes.io/revision"
 
 
@@ -55,16 +51,6 @@ def is_rolled_out(found: apps_v1.Deployment) -> bool:
     )
 
 
-async def until(look: Callable[[], Awaitable[object]], message: str = "") -> None:
-    """Wait until a condition of the cluster holds."""
-    try:
-        async with asyncio.timeout(TIMEOUT):
-            while not await look():
-                await asyncio.sleep(0.05)
-    except TimeoutError:
-        raise AssertionError(message or "did not happen in time") from None
-
-
 async def pods_of(cluster: Cluster, app: str) -> list[core_v1.Pod]:
     """Return the Pods of an app, ordered by name."""
     found = await cluster.client.list(core_v1.Pod, namespace=cluster.namespace, labels=f"app={app}")
@@ -93,4 +79,4 @@ async def wait_for_events(cluster: Cluster, *expected: tuple[str, str, str], nam
         ]
         return not missing
 
-    await until(look, f"missing Events: {missing}")
+    await eventually(look)

@@ -9,7 +9,7 @@ from kubewright.api import Meta
 from kubewright.api.builtin import batch_v1, core_v1
 from kubewright.devcluster.cron import Schedule
 from kubewright.devcluster.cron_jobs import MAX_MISSED_TIMES, job_for, missed_times
-from kubewright.testing.cluster import Cluster
+from kubewright.testing import Cluster
 
 NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 

@@ -3,12 +3,12 @@
 import json
 from typing import Any
 
-from devcluster_workloads import pods_of, selector, template, until
+from devcluster_workloads import pods_of, selector, template
 
 from kubewright.api import Meta, kind_of
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.devcluster import NODE, SCENARIO_ANNOTATION, PodScenario
-from kubewright.testing.cluster import Cluster
+from kubewright.testing import Cluster, eventually
 
 
 def daemon_set(name: str) -> apps_v1.DaemonSet:
@@ -85,7 +85,7 @@ async def test_with_a_surge_the_old_pod_stays_until_the_new_one_is_available(clu
     async def both_run() -> bool:
         return [pod.status.phase for pod in await pods_of(cluster, "agent")] == ["Running", "Running"]
 
-    await until(both_run)
+    await eventually(both_run)
     await cluster.settled(core_v1.Pod, apps_v1.DaemonSet)
     assert (await cluster.get(core_v1.Pod, old.metadata.name)).metadata.deletion_timestamp is None
     healthy = {"metadata": {"annotations": {SCENARIO_ANNOTATION: None}}}
@@ -96,7 +96,7 @@ async def test_with_a_surge_the_old_pod_stays_until_the_new_one_is_available(clu
         return [pod.metadata.name for pod in await pods_of(cluster, "agent")] == [old.metadata.name]
 
     # The template equals the first one, of which a Pod still exists.
-    await until(the_old_serves)
+    await eventually(the_old_serves)
 
 
 async def test_a_revision_holds_the_template_as_the_server_stores_it_with_sorted_keys(
@@ -108,7 +108,7 @@ async def test_a_revision_holds_the_template_as_the_server_stores_it_with_sorted
         found = await cluster.client.list(kind_of(apps_v1.ControllerRevision), namespace=cluster.namespace)
         return [item for item in found if item["metadata"]["labels"].get("app") == "agent"]
 
-    await until(revisions)
+    await eventually(revisions)
     (revision,) = await revisions()
     owner = await cluster.client.get(kind_of(apps_v1.DaemonSet), "agent", cluster.namespace)
     template = owner["spec"]["template"]

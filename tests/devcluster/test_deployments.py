@@ -10,7 +10,6 @@ from devcluster_workloads import (
     pods_of,
     selector,
     sets_of,
-    until,
     wait_for_events,
 )
 
@@ -18,7 +17,7 @@ from kubewright.api import Meta
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.devcluster import SCENARIO_ANNOTATION, PodScenario
 from kubewright.devcluster.deployments import REVISION_HISTORY
-from kubewright.testing.cluster import Cluster
+from kubewright.testing import Cluster, eventually
 
 
 def condition(found: apps_v1.Deployment, name: str) -> apps_v1.DeploymentCondition:
@@ -93,7 +92,7 @@ async def test_a_new_template_rolls_out_within_max_unavailable(cluster: Cluster)
     assert least >= 3
     old, new = await sets_of(cluster, "web")
     assert (old.spec.replicas, new.spec.replicas) == (0, 4)
-    await until(lambda: _images(cluster, {"nginx:1.26"}))
+    await eventually(lambda: _images(cluster, {"nginx:1.26"}))
 
 
 async def set_image(cluster: Cluster, made: apps_v1.Deployment, image: str) -> None:
@@ -121,7 +120,7 @@ async def test_recreate_deletes_old_pods_before_it_creates_new_ones(cluster: Clu
         mixed |= len({item.spec.containers[0].image for item in found}) > 1
         return is_rolled_out(await cluster.get(apps_v1.Deployment, "web")) and len(found) == 2
 
-    await until(rolled)
+    await eventually(rolled)
     assert not mixed
 
 
@@ -171,7 +170,7 @@ async def test_a_paused_deployment_scales_but_does_not_roll_out(cluster: Cluster
 
     await cluster.client.update(made, resume)
     await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
-    await until(lambda: _images(cluster, {"nginx:1.26"}))
+    await eventually(lambda: _images(cluster, {"nginx:1.26"}))
 
 
 async def test_kubectl_rolls_out_rolls_back_and_deletes(cluster: Cluster, kubectl: Any) -> None:
@@ -214,7 +213,7 @@ async def test_only_the_latest_revisions_are_kept(cluster: Cluster) -> None:
     async def kept() -> bool:
         return [item.metadata.annotations[REVISION] for item in await sets_of(cluster, "web")] == ["3", "4"]
 
-    await until(kept)
+    await eventually(kept)
 
 
 async def test_a_complete_deployment_is_not_written_again(cluster: Cluster) -> None:
@@ -233,7 +232,7 @@ async def test_a_deleted_pod_is_replaced(cluster: Cluster) -> None:
     async def whole() -> bool:
         return len(await pods_of(cluster, "web")) == 2
 
-    await until(whole)
+    await eventually(whole)
 
 
 async def test_matching_orphans_are_adopted_and_pods_that_no_longer_match_are_released(
@@ -259,7 +258,7 @@ async def test_matching_orphans_are_adopted_and_pods_that_no_longer_match_are_re
     async def replaced() -> bool:
         return len(await pods_of(cluster, "lone")) == 1
 
-    await until(replaced)
+    await eventually(replaced)
 
 
 async def test_rejected_pods_are_reported_in_the_status(cluster: Cluster) -> None:

@@ -1,10 +1,10 @@
 """PodDisruptionBudgets and ResourceQuotas, on the embedded and on the real control plane."""
 
-from devcluster_workloads import deployment, is_rolled_out, pod, pods_of, selector, until, wait_for_events
+from devcluster_workloads import deployment, is_rolled_out, pod, pods_of, selector, wait_for_events
 
 from kubewright.api import Forbidden, Meta, Quantity
 from kubewright.api.builtin import apps_v1, core_v1, policy_v1
-from kubewright.testing.cluster import Cluster
+from kubewright.testing import Cluster, eventually
 
 
 def budget(name: str, **spec: int | str) -> policy_v1.PodDisruptionBudget:
@@ -114,7 +114,7 @@ async def _quota(cluster: Cluster, **hard: str) -> None:
             return True
         return False
 
-    await until(counted)
+    await eventually(counted)
 
 
 async def test_a_replica_set_creates_no_more_pods_than_the_quota_allows(cluster: Cluster) -> None:

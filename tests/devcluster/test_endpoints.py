@@ -1,11 +1,11 @@
 """The endpoints of Services, on the embedded and on the real control plane."""
 
-from devcluster_workloads import deployment, is_rolled_out, pod, pods_of, until
+from devcluster_workloads import deployment, is_rolled_out, pod, pods_of
 
 from kubewright.api import Meta
 from kubewright.api.builtin import apps_v1, core_v1, discovery_v1
 from kubewright.devcluster import SCENARIO_ANNOTATION, PodScenario
-from kubewright.testing.cluster import Cluster
+from kubewright.testing import Cluster, eventually
 
 
 def service(name: str, target: int | str | None = 8080) -> core_v1.Service:
@@ -34,7 +34,7 @@ async def test_ready_pods_are_endpoints_of_the_service(cluster: Cluster) -> None
         found = await slices_of(cluster, "web")
         return len(found) == 1 and sum(bool(item.conditions.ready) for item in found[0].endpoints) == 2
 
-    await until(complete)
+    await eventually(complete)
     (found,) = await slices_of(cluster, "web")
     assert found.metadata.name.startswith("web-")
     assert (
@@ -71,7 +71,7 @@ async def test_a_pod_that_is_not_ready_is_listed_as_such(cluster: Cluster) -> No
         found = await slices_of(cluster, "web")
         return [item.conditions.ready for one in found for item in one.endpoints] == [False]
 
-    await until(unready)
+    await eventually(unready)
 
 
 async def test_a_named_port_is_resolved_in_the_pod(cluster: Cluster) -> None:
@@ -84,7 +84,7 @@ async def test_a_named_port_is_resolved_in_the_pod(cluster: Cluster) -> None:
         ports = [port.port for one in await slices_of(cluster, "web") for port in one.ports]
         return ports == [9090]
 
-    await until(found)
+    await eventually(found)
 
 
 async def test_a_service_without_pods_has_an_empty_slice(cluster: Cluster) -> None:
@@ -93,7 +93,7 @@ async def test_a_service_without_pods_has_an_empty_slice(cluster: Cluster) -> No
     async def there() -> bool:
         return len(await slices_of(cluster, "empty")) == 1
 
-    await until(there)
+    await eventually(there)
     (found,) = await slices_of(cluster, "empty")
     assert found.endpoints == []
     await cluster.eventually(core_v1.Endpoints, "empty")
@@ -108,4 +108,4 @@ async def test_the_endpoints_of_a_deleted_service_are_deleted(cluster: Cluster) 
     async def gone() -> bool:
         return not await slices_of(cluster, "web")
 
-    await until(gone)
+    await eventually(gone)

@@ -2,7 +2,7 @@
 
 import secrets
 
-from devcluster_workloads import deployment, is_rolled_out, pods_of, sets_of, until, wait_for_events
+from devcluster_workloads import deployment, is_rolled_out, pods_of, sets_of, wait_for_events
 
 from kubewright.api import (
     CUSTOM_RESOURCE_DEFINITION,
@@ -15,7 +15,7 @@ from kubewright.api import (
 )
 from kubewright.api.builtin import admissionregistration_v1 as admission_v1
 from kubewright.api.builtin import apps_v1, core_v1
-from kubewright.testing.cluster import Cluster
+from kubewright.testing import Cluster, eventually
 
 HOLD = "example.com/hold"
 BLOCKING = {"apiVersion": "v1", "kind": "ConfigMap", "blockOwnerDeletion": True}
@@ -40,7 +40,7 @@ async def test_background_deletion_deletes_all_dependents(cluster: Cluster) -> N
     async def empty() -> bool:
         return not await sets_of(cluster, "web") and not await pods_of(cluster, "web")
 
-    await until(empty)
+    await eventually(empty)
 
 
 async def test_foreground_deletion_deletes_the_owner_last(cluster: Cluster) -> None:
@@ -222,7 +222,7 @@ async def test_a_definition_is_deleted_although_a_policy_denies_the_deletion_of_
         except NotFound:
             return False
 
-    await until(is_served)
+    await eventually(is_served)
     await cluster.client.create(
         {
             "apiVersion": f"{group}/v1",
@@ -257,7 +257,7 @@ async def test_a_definition_is_deleted_although_a_policy_denies_the_deletion_of_
             return True
         return False
 
-    await until(is_denied)
+    await eventually(is_denied)
     await cluster.client.delete(CUSTOM_RESOURCE_DEFINITION, f"gadgets.{group}")
     await cluster.eventually_gone(CUSTOM_RESOURCE_DEFINITION, f"gadgets.{group}")
     await cluster.client.delete(binding)

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
-from devcluster_workloads import pod_spec, until, wait_for_events
+from devcluster_workloads import pod_spec, wait_for_events
 
 from kubewright.api import Meta, from_wire, parse
 from kubewright.api.builtin import batch_v1, core_v1, meta_v1
 from kubewright.devcluster import SCENARIO_ANNOTATION, PodScenario
-from kubewright.testing.cluster import Cluster
+from kubewright.testing import Cluster, eventually
 
 TRACKING = "batch.kubernetes.io/job-tracking"
 
@@ -149,7 +149,7 @@ async def test_a_job_that_takes_too_long_fails(cluster: Cluster) -> None:
     async def gone() -> bool:
         return not [pod for pod in await pods_of(cluster, "slow") if pod.status.phase == "Running"]
 
-    await until(gone)
+    await eventually(gone)
 
 
 async def test_a_finished_job_expires(cluster: Cluster) -> None:
@@ -159,7 +159,7 @@ async def test_a_finished_job_expires(cluster: Cluster) -> None:
     async def gone() -> bool:
         return not await pods_of(cluster, "brief")
 
-    await until(gone)
+    await eventually(gone)
 
 
 async def test_the_running_pods_of_a_deleted_job_are_deleted(cluster: Cluster) -> None:
@@ -168,13 +168,13 @@ async def test_the_running_pods_of_a_deleted_job_are_deleted(cluster: Cluster) -
     async def running() -> bool:
         return [pod.status.phase for pod in await pods_of(cluster, "long")] == ["Running"]
 
-    await until(running)
+    await eventually(running)
     await cluster.client.delete(made, propagation="Background")
 
     async def gone() -> bool:
         return not await pods_of(cluster, "long")
 
-    await until(gone)
+    await eventually(gone)
 
 
 def indexed(name: str, scenario: PodScenario | None = None, **spec: Any) -> batch_v1.Job:

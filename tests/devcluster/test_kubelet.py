@@ -5,14 +5,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
-from devcluster_workloads import pod, until, wait_for_events
+from devcluster_workloads import pod, wait_for_events
 
 from kubewright.api.builtin import coordination_v1, core_v1
 from kubewright.controller import Context
 from kubewright.devcluster import NODE, SCENARIO_ANNOTATION, PodScenario
 from kubewright.devcluster.kubelet import STOP_SECONDS, Kubelet
-from kubewright.testing import embedded, virtual_time
-from kubewright.testing.cluster import Cluster
+from kubewright.testing import Cluster, embedded, eventually, virtual_time
 
 
 def state_of(found: core_v1.Pod) -> core_v1.ContainerState:
@@ -152,7 +151,7 @@ async def test_the_node_is_ready_and_its_lease_is_renewed(cluster: Cluster) -> N
             seconds=40
         )
 
-    await until(renewed)
+    await eventually(renewed)
 
 
 async def test_an_unschedulable_pod_reports_why_and_runs_once_it_fits(cluster: Cluster) -> None:

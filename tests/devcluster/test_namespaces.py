@@ -4,12 +4,12 @@ import secrets
 from datetime import timedelta
 from typing import Any
 
-from devcluster_workloads import deployment, is_rolled_out, pod, until
+from devcluster_workloads import deployment, is_rolled_out, pod
 
 from kubewright.api import Meta
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.devcluster.namespaces import requeue_delay
-from kubewright.testing.cluster import Cluster
+from kubewright.testing import Cluster, eventually
 
 
 async def test_a_namespace_is_given_a_service_account_and_the_root_certificate(cluster: Cluster) -> None:
@@ -70,7 +70,7 @@ async def test_the_other_content_of_a_namespace_stays_while_pods_are_left(cluste
     async def has_account() -> bool:
         return await cluster.client.find(core_v1.ServiceAccount, "default", name) is not None
 
-    await until(has_account)
+    await eventually(has_account)
     held = pod("held")
     held.metadata.namespace, held.metadata.finalizers = name, ["example.com/wait"]
     made = await cluster.client.create(held)

@@ -9,8 +9,7 @@ from kubewright.api import Meta
 from kubewright.api.builtin import core_v1
 from kubewright.devcluster.addresses import NODE
 from kubewright.devcluster.node_lifecycle import TTL, min_toleration_time, ttl_seconds
-from kubewright.testing import embedded, virtual_time
-from kubewright.testing.cluster import Cluster
+from kubewright.testing import Cluster, embedded, virtual_time
 
 TAINT = core_v1.Taint(key="broken", effect="NoExecute")
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from devcluster_workloads import pods_of, template, until, wait_for_events
+from devcluster_workloads import pods_of, template, wait_for_events
 
 from kubewright.api import Meta
 from kubewright.api.builtin import core_v1
-from kubewright.testing.cluster import Cluster
+from kubewright.testing import Cluster, eventually
 
 
 def replication_controller(name: str, replicas: int) -> core_v1.ReplicationController:
@@ -47,7 +47,7 @@ async def test_a_replication_controller_keeps_its_pods(cluster: Cluster, kubectl
     async def empty() -> bool:
         return not await pods_of(cluster, "old")
 
-    await until(empty)
+    await eventually(empty)
 
 
 async def test_a_replication_controller_adopts_matching_pods(cluster: Cluster) -> None:

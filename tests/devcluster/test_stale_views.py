@@ -4,11 +4,11 @@ import asyncio
 
 from devcluster_workloads import pod
 
-from kubewright.api import Meta, NotFound, Quantity, owner_reference
+from kubewright.api import Meta, Quantity, owner_reference
 from kubewright.api.builtin import core_v1
 from kubewright.devcluster.cluster import ADMIN
 from kubewright.devserver import Match
-from kubewright.testing import Cluster, embedded, virtual_time
+from kubewright.testing import embedded, virtual_time
 
 ENOUGH = 120.0
 """Seconds of virtual time after which every controller has finished, including backoff."""
@@ -17,15 +17,6 @@ ENOUGH = 120.0
 def view_of(resource: str) -> Match:
     """Match the watches of a resource by the dev cluster's controllers."""
     return Match(verbs=("watch",), resource=resource, user=ADMIN)
-
-
-async def until_deleted(cluster: Cluster, name: str) -> None:
-    while True:
-        try:
-            await cluster.client.get(core_v1.Namespace, name)
-        except NotFound:
-            return
-        await asyncio.sleep(0.1)
 
 
 @virtual_time
@@ -40,7 +31,7 @@ async def test_a_namespace_of_the_same_name_keeps_its_objects() -> None:
         await asyncio.sleep(ENOUGH)
         with cluster.faults.freeze(view_of("namespaces")):
             await client.patch(held, {"metadata": {"finalizers": None}})
-            await until_deleted(cluster, name)
+            await cluster.eventually_gone(core_v1.Namespace, name)
             made = await client.create(core_v1.Namespace(Meta(name)))
             kept = [
                 await client.create(core_v1.ConfigMap(Meta("kept", namespace=name))),

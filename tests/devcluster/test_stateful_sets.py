@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from devcluster_workloads import pods_of, selector, template, until, wait_for_events
+from devcluster_workloads import pods_of, selector, template, wait_for_events
 
 from kubewright.api import Meta, Quantity
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.devcluster import SCENARIO_ANNOTATION, PodScenario
-from kubewright.testing.cluster import Cluster
+from kubewright.testing import Cluster, eventually
 
 
 def stateful_set(name: str, replicas: int) -> apps_v1.StatefulSet:
@@ -66,7 +66,7 @@ async def test_parallel_pods_do_not_wait_for_each_other(cluster: Cluster) -> Non
     async def all_there() -> bool:
         return len(await pods_of(cluster, "db")) == 3
 
-    await until(all_there)
+    await eventually(all_there)
 
 
 async def test_an_update_goes_from_the_last_to_the_first_and_can_be_undone(

@@ -8,7 +8,7 @@ from kubewright.api import Conflict, Status, encode, raw_object
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.controller import Change, Context
 from kubewright.devcluster.statuses import StatusWriter, is_true
-from kubewright.testing.cluster import Cluster
+from kubewright.testing import Cluster
 
 GATE = "example.com/gate"
 ADDED = [{"op": "add", "path": "/status/conditions/-", "value": {"type": GATE, "status": "True"}}]

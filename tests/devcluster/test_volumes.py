@@ -2,11 +2,11 @@
 
 import secrets
 
-from devcluster_workloads import pod, until, wait_for_events
+from devcluster_workloads import pod, wait_for_events
 
 from kubewright.api import Meta, Quantity
 from kubewright.api.builtin import core_v1
-from kubewright.testing.cluster import Cluster
+from kubewright.testing import Cluster, eventually
 
 
 def claim(name: str, storage_class: str | None = None) -> core_v1.PersistentVolumeClaim:
@@ -120,4 +120,4 @@ async def test_a_pod_whose_claim_is_missing_waits_for_it(cluster: Cluster) -> No
     async def settled() -> bool:
         return is_bound(await cluster.get(core_v1.PersistentVolumeClaim, "later"))
 
-    await until(settled)
+    await eventually(settled)

@@ -7,6 +7,7 @@ from devserver_http import Http
 
 from kubewright.devserver import Server
 from kubewright.devserver.listener import MAX_BODY
+from kubewright.testing import eventually
 
 P = "/api/v1/namespaces/default/configmaps"
 
@@ -68,7 +69,7 @@ async def test_clients_that_go_away_leave_nothing_behind(server: Server, http: H
     assert server.statistics().tasks == before.tasks + 20
     for wire in wires:
         await wire.close()
-    await until(lambda: server.statistics() == before)
+    await eventually(lambda: server.statistics() == before)
 
 
 async def test_stopping_ends_open_watches() -> None:
@@ -80,10 +81,3 @@ async def test_stopping_ends_open_watches() -> None:
             stopped = group.create_task(wire.reader.read())
             await server.__aexit__(None, None, None)
             await stopped
-
-
-async def until(condition: object) -> None:
-    assert callable(condition)
-    async with asyncio.timeout(60):
-        while not condition():
-            await asyncio.sleep(0.005)

@@ -9,6 +9,7 @@ from devserver_http import MERGE, Http
 
 from kubewright.devserver import Server
 from kubewright.http.server import ServerConnection
+from kubewright.testing import eventually
 from kubewright.testing.virtual_time import virtual_time
 
 P = "/api/v1/namespaces/default/configmaps"
@@ -187,11 +188,14 @@ async def test_realistic_timing_makes_clients_wait_for_a_definition() -> None:
         assert created["status"]["conditions"] is None
         path = "/apis/ex.io/v1/namespaces/default/foos"
         seen = [(await http.request("GET", path)).status]
-        while seen[-1] != 200:
-            await asyncio.sleep(0.01)
+
+        async def served() -> bool:
             status = (await http.request("GET", path)).status
             if status != seen[-1]:
                 seen.append(status)
+            return status == 200
+
+        await eventually(served)
         assert seen == [404, 429, 200]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from kubewright.certificates import Authority, private_key
 from kubewright.client import ClusterConfig, config_from_kubeconfig
+from kubewright.testing import eventually
 from kubewright.testing.components import kubeconfig
 
 SECONDS = 60.0
@@ -172,11 +173,15 @@ async def healthy(port: int, path: str, program: Program, *, tls: bool = True) -
     context = ssl.create_default_context() if tls else None
     if context is not None:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    async with asyncio.timeout(SECONDS):
-        while await _status(port, path, context) != 200:
-            if program.process.returncode is not None:
-                raise AssertionError(f"it has ended: {await program.ended()}")
-            await asyncio.sleep(0.02)
+
+    async def answers() -> bool:
+        if await _status(port, path, context) == 200:
+            return True
+        if program.process.returncode is not None:
+            raise AssertionError(f"it has ended: {await program.ended()}")
+        return False
+
+    await eventually(answers, timeout=SECONDS)
 
 
 async def _status(port: int, path: str, context: ssl.SSLContext | None) -> int:

@@ -15,6 +15,7 @@ from kubewright.api import Forbidden, Invalid
 from kubewright.api.builtin import core_v1, rbac_v1
 from kubewright.cli.app import cli
 from kubewright.client import Client
+from kubewright.testing import eventually
 
 GROUP = "rbac.authorization.k8s.io"
 MASTERS = "system:masters"
@@ -149,9 +150,11 @@ async def test_pods_run_as_processes(plane: TestPlane) -> None:
                 spec=core_v1.PodSpec(containers=[container], restart_policy="Never"),
             )
         )
-        async with asyncio.timeout(SECONDS):
-            while (await client.get(core_v1.Pod, "job", "default")).status.phase != "Succeeded":
-                await asyncio.sleep(0.02)
+
+        async def succeeded() -> bool:
+            return (await client.get(core_v1.Pod, "job", "default")).status.phase == "Succeeded"
+
+        await eventually(succeeded, timeout=SECONDS)
 
 
 async def test_an_access_file_that_cannot_be_written_is_one_line(plane: TestPlane) -> None:

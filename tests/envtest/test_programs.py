@@ -16,6 +16,7 @@ import kubewright as kw
 from kubewright.api import Forbidden, NotFound
 from kubewright.api.builtin import apps_v1, core_v1, meta_v1
 from kubewright.client import Client
+from kubewright.testing import eventually
 
 MASTERS = "system:masters"
 
@@ -191,9 +192,7 @@ async def test_both_end_with_the_process_that_started_them(plane: TestPlane) -> 
         await healthy(plane.port, "/healthz", unrelated)
     test.kill()
     await test.wait()
-    async with asyncio.timeout(SECONDS):
-        while any(map(_runs, numbers)):
-            await asyncio.sleep(0.02)
+    await eventually(lambda: not any(map(_runs, numbers)), timeout=SECONDS)
 
 
 def _runs(number: int) -> bool:
@@ -220,9 +219,7 @@ async def test_with_controllers_a_deployment_becomes_available(plane: TestPlane)
             ),
         )
         await client.create(deployment)
-        async with asyncio.timeout(SECONDS):
-            while not await _available(client):
-                await asyncio.sleep(0.02)
+        await eventually(lambda: _available(client), timeout=SECONDS)
 
 
 async def _available(client: Client) -> bool:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from kubewright.testing import eventually
+
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "examples" / "demo.py"
 SEEN = (
@@ -91,8 +93,7 @@ async def test_ctrl_c_before_python_has_started_ends_the_demo(tmp_path: Path) ->
         # Tests that run in the background may ignore SIGINT, and a shell cannot undo that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    while not _runs(process.pid, b"demo.py"):
-        await asyncio.sleep(0)
+    await eventually(lambda: _runs(process.pid, b"demo.py"), interval=0)
     # As a terminal sends it: to all processes of the group.
     os.killpg(process.pid, signal.SIGINT)
     out, err = await asyncio.wait_for(process.communicate(), 120)

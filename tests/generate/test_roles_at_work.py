@@ -13,7 +13,7 @@ from kubewright.api.builtin import admissionregistration_v1, core_v1
 from kubewright.client import ClusterConfig
 from kubewright.generate import Names, rbac
 from kubewright.manager import ElectionOptions, Manager, ManagerOptions, WebhookOptions
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, eventually
 from kubewright.webhook import WebhookNames
 from kubewright.webhook.server import NotRegistered
 
@@ -154,9 +154,7 @@ async def test_roles_for_a_run_outside_the_cluster_let_it_register_its_webhooks(
                 return True
             return False
 
-        async with asyncio.timeout(60):
-            while not await refused():
-                await asyncio.sleep(0.02)
+        await eventually(refused)
         work.cancel()
     # What it registered went with it.
     kind = admissionregistration_v1.ValidatingWebhookConfiguration

@@ -16,6 +16,7 @@ from kubewright.cli.app import main
 from kubewright.client import Client, ClusterConfig, load_config
 from kubewright.devcluster import DevCluster
 from kubewright.processpods import ProcessPods
+from kubewright.testing import eventually
 
 COMMAND = [str(Path(sys.executable).with_name("kubewright")), "dev", "--pods=process"]
 
@@ -36,16 +37,15 @@ def shell(name: str, script: str) -> core_v1.Pod:
 
 async def started_status(client: Client, pod: core_v1.Pod, restarts: int = 0) -> core_v1.Pod:
     """Create a Pod unless it exists, and wait until it runs."""
-    async with asyncio.timeout(60):
-        await client.apply(pod, field_manager="test", force=True)
-        while True:
-            found = await client.get(core_v1.Pod, pod.metadata.name, "default")
-            if any(
-                item.state.running and item.restart_count >= restarts
-                for item in found.status.container_statuses
-            ):
-                return found
-            await asyncio.sleep(0.05)
+    await client.apply(pod, field_manager="test", force=True)
+
+    async def running() -> core_v1.Pod | None:
+        found = await client.get(core_v1.Pod, pod.metadata.name, "default")
+        statuses = found.status.container_statuses
+        started = any(item.state.running and item.restart_count >= restarts for item in statuses)
+        return found if started else None
+
+    return await eventually(running)
 
 
 async def printed(client: Client, name: str) -> str:
@@ -93,15 +93,10 @@ def test_no_process_is_left_when_the_cluster_is_killed(tmp_path: Path) -> None:
             await started_status(client, shell("one", LEAVING))
             return [int(word) for word in (await printed(client, "one")).split()]
 
-    async def gone(processes: list[int]) -> None:
-        async with asyncio.timeout(60):
-            while any(is_alive(number) for number in processes):
-                await asyncio.sleep(0.05)
-
     with running(kubeconfig) as owner:
         processes = asyncio.run(fill(load_config(kubeconfig)))
         owner.kill()
-        asyncio.run(gone(processes))
+        asyncio.run(eventually(lambda: not any(is_alive(number) for number in processes)))
 
 
 def test_pods_restart_with_a_persistent_cluster(tmp_path: Path) -> None:

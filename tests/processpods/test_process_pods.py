@@ -13,7 +13,7 @@ import pytest
 
 from kubewright.api import Meta
 from kubewright.api.builtin import core_v1
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, eventually
 
 from .shells import is_running, shell
 
@@ -259,9 +259,7 @@ async def test_a_force_deleted_pod_leaves_no_process(cluster: Cluster, kubectl: 
     await cluster.create(shell("forced", "trap '' TERM; echo $$$$; while :; do sleep 0.1; done"))
     number = int(await printed(cluster, "forced", "\n"))
     await kubectl("delete", "pod", "forced", "--force", "--grace-period=0")
-    async with asyncio.timeout(60):
-        while is_alive(number):
-            await asyncio.sleep(0.05)
+    await eventually(lambda: not is_alive(number))
 
 
 def is_alive(number: int) -> bool:

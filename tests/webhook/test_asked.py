@@ -1,6 +1,5 @@
 """What declared webhooks are asked on an API server: operations, subresources, conditions, selectors, built-in kinds."""
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
@@ -11,7 +10,7 @@ import kubewright as kw
 from kubewright.api import ApiError, Kind, kind_of
 from kubewright.api.builtin import autoscaling_v1, core_v1, policy_v1
 from kubewright.client import requests
-from kubewright.testing import DEFAULT_TIMEOUT, Cluster
+from kubewright.testing import Cluster, eventually
 
 JsonObject = dict[str, Any]
 
@@ -167,9 +166,11 @@ async def served(cluster: Cluster) -> AsyncIterator[Cluster]:
             lambda: evict(cluster, "held", dry_run=True),
         ):
             await refused_in_time(attempt)
-        async with asyncio.timeout(DEFAULT_TIMEOUT):
-            while not (await cluster.client.create(probe(cluster), dry_run=True)).data["count"]:
-                await asyncio.sleep(0.02)
+
+        async def defaulted() -> bool:
+            return bool((await cluster.client.create(probe(cluster), dry_run=True)).data["count"])
+
+        await eventually(defaulted)
         yield cluster
 
 
@@ -181,14 +182,16 @@ def probe(cluster: Cluster) -> core_v1.ConfigMap:
 
 
 async def refused_in_time(attempt: Callable[[], Awaitable[Any]]) -> None:
-    async with asyncio.timeout(DEFAULT_TIMEOUT):
-        while True:
-            try:
-                await attempt()
-            except (kw.NotFound, kw.AlreadyExists):
-                await asyncio.sleep(0.02)
-            except ApiError:
-                return
+    async def refused() -> bool:
+        try:
+            await attempt()
+        except (kw.NotFound, kw.AlreadyExists):
+            return False
+        except ApiError:
+            return True
+        return False
+
+    await eventually(refused)
 
 
 async def evict(cluster: Cluster, name: str, **options: Any) -> None:

@@ -1,13 +1,12 @@
 """Conversions that fail on an API server: the object is named, the others stay readable, nothing is half written."""
 
-import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
 import kubewright as kw
 from kubewright.api import ApiError
-from kubewright.testing import DEFAULT_TIMEOUT, Cluster
+from kubewright.testing import Cluster, eventually
 
 from .kinds import Widget, WidgetSpec, WidgetV1Alpha1, WidgetV1Beta1, alpha_up, from_beta
 
@@ -33,9 +32,7 @@ async def served(cluster: Cluster) -> AsyncIterator[Cluster]:
     async with cluster.running(kw.Operator(nothing, webhooks=[fragile, from_beta])):
         for color in ("red", "broken", "renamed"):
             await cluster.create(Widget(kw.Meta(color), spec=WidgetSpec(size=1, color=color)))
-        async with asyncio.timeout(DEFAULT_TIMEOUT):
-            while not await converted(cluster):
-                await asyncio.sleep(0.05)
+        await eventually(lambda: converted(cluster))
         yield cluster
         await cluster.client.delete_collection(Widget, namespace=cluster.namespace)
 

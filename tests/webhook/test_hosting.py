@@ -28,7 +28,7 @@ from kubewright.http.client import ClientResponse
 from kubewright.manager import ManagerOptions, Reach, WebhookOptions
 from kubewright.metrics import Registry
 from kubewright.serving import Address
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, eventually
 from kubewright.webhook import Lifetimes, certificate_rules, webhook_rules
 from kubewright.webhook.server import (
     HostOptions,
@@ -115,9 +115,12 @@ async def write_until_rotated(cluster: Cluster, name: str) -> None:
         for number in range(3):
             group.create_task(writer(number))
         seen = {first}
-        while len(seen) < 3:  # the old authority, both, the new one
-            await asyncio.sleep(0.1)
+
+        async def rotated() -> bool:
             seen.add(await trusted(cluster, name))
+            return len(seen) == 3  # the old authority, both, the new one
+
+        await eventually(rotated, timeout=150)
         await enough.wait()
         done.set()
 
@@ -233,15 +236,11 @@ async def test_an_operator_outlives_its_configuration_and_takes_a_new_one_up(
     often = Lifetimes(poll=timedelta(seconds=0.05))
     async with hosted(cluster, deployed, lifetimes=often) as host:
         await cluster.client.delete(VALIDATING, name)
-        async with asyncio.timeout(60):
-            while f"{name} is not in the cluster" not in caplog.text:
-                await asyncio.sleep(0.01)
+        await eventually(lambda: f"{name} is not in the cluster" in caplog.text)
         # It still answers what else it is asked: no reason to take it out of its Service.
         assert host.problem() is None
         await deploy(cluster, deployed)
-        async with asyncio.timeout(60):
-            while not await trusted(cluster, name):
-                await asyncio.sleep(0.05)
+        await eventually(lambda: trusted(cluster, name))
 
 
 async def test_a_run_that_cannot_begin_leaves_nothing_behind(cluster: Cluster) -> None:
@@ -321,9 +320,7 @@ async def test_what_keeps_webhooks_from_being_registered_is_named_by_the_readine
                     raise AssertionError("it was registered")
 
             serving = group.create_task(serve())
-            async with asyncio.timeout(60):
-                while "etcd has no leader" not in (host.problem() or ""):
-                    await asyncio.sleep(0.01)
+            await eventually(lambda: "etcd has no leader" in (host.problem() or ""))
             serving.cancel()
 
 
@@ -384,11 +381,14 @@ async def test_a_mounted_certificate_is_followed(
         before = await trusted(cluster, "turning-validating-webhook-configuration")
         shown = await asyncio.to_thread(certificate_of, host.port)
         await asyncio.to_thread(lay)
-        async with asyncio.timeout(60):
-            while await trusted(cluster, "turning-validating-webhook-configuration") == before:
-                await asyncio.sleep(0.05)
-            while await asyncio.to_thread(certificate_of, host.port) == shown:
-                await asyncio.sleep(0.05)
+
+        async def replaced() -> bool:
+            return (
+                await trusted(cluster, "turning-validating-webhook-configuration") != before
+                and await asyncio.to_thread(certificate_of, host.port) != shown
+            )
+
+        await eventually(replaced)
         assert host.problem() is None
 
 
@@ -490,7 +490,8 @@ async def refusal(cluster: Cluster, widget: Widget) -> str:
 async def answered(metrics: Registry, count: int, *, each: bool = False) -> None:
     """Wait until a server has answered so many reviews: of all three kinds together, or of each of them."""
     name = "controller_runtime_webhook_requests_total"
-    while True:
+
+    def enough() -> bool:
         counts = [
             sample.value
             for family in metrics.families()
@@ -498,9 +499,9 @@ async def answered(metrics: Registry, count: int, *, each: bool = False) -> None
             for sample in family.samples
             if sample.labels["code"] == "200"
         ]
-        if (sum(found >= count for found in counts) >= 3) if each else (sum(counts) >= count):
-            return
-        await asyncio.sleep(0.02)
+        return sum(found >= count for found in counts) >= 3 if each else sum(counts) >= count
+
+    await eventually(enough)
 
 
 async def asked_at(cluster: Cluster, name: str) -> str:

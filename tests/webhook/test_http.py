@@ -14,6 +14,7 @@ import pytest
 import kubewright as kw
 from kubewright.certificates import FollowingContext
 from kubewright.serving import Address, BindError
+from kubewright.testing import eventually
 from kubewright.webhook import Lifetimes
 from kubewright.webhook.server import http
 from kubewright.webhook.server.answers import LARGE
@@ -259,8 +260,9 @@ async def test_functions_that_block_keep_nothing_else_in_the_process_from_a_thre
     async with called([waits]) as server, AsyncExitStack() as stack, asyncio.TaskGroup() as group:
         wires = [await stack.enter_async_context(server.connect()) for _ in range(crowd)]
         replies = [group.create_task(asked(wire, VALIDATE, good)) for wire in wires]
-        while server.samples("controller_runtime_webhook_requests_in_flight")[VALIDATE,] < crowd:
-            await asyncio.sleep(0)
+        await eventually(
+            lambda: server.samples("controller_runtime_webhook_requests_in_flight")[VALIDATE,] >= crowd
+        )
         await asyncio.to_thread(held.set)
         assert [(await reply).status for reply in replies] == [200] * crowd
 
@@ -305,8 +307,9 @@ async def test_a_caller_that_hangs_up_is_not_answered() -> None:
             wire.send("POST", VALIDATE, good, headers)
             await asyncio.to_thread(entered.wait, 5)
             assert server.samples("controller_runtime_webhook_requests_in_flight")[VALIDATE,] == 1
-        while server.samples("controller_runtime_webhook_requests_in_flight")[VALIDATE,]:
-            await asyncio.sleep(0.001)
+        await eventually(
+            lambda: not server.samples("controller_runtime_webhook_requests_in_flight")[VALIDATE,]
+        )
         held.set()
 
 

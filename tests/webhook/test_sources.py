@@ -10,6 +10,7 @@ import pytest
 
 from kubewright.certificates import FollowingContext
 from kubewright.metrics import Registry
+from kubewright.testing import eventually
 from kubewright.webhook import Lifetimes
 from kubewright.webhook.server import sources
 from kubewright.webhook.server.authority import Bundle, begin, utc_now
@@ -68,17 +69,14 @@ async def test_a_broken_pair_leaves_the_old_one_until_a_good_one_comes(
     async with followed(source) as announced:
         assert await announced.get() == old.ca_bundle
         (tmp_path / "tls.crt").write_bytes(new.certificate)  # its key is still the old one
-        while not source.last_error:
-            await asyncio.sleep(0.01)
+        await eventually(lambda: source.last_error)
         assert source.problem() is None
         assert "the old one stays" in caplog.text
         (tmp_path / "tls.crt").unlink()
-        while "tls.crt" not in source.last_error:
-            await asyncio.sleep(0.01)
+        await eventually(lambda: "tls.crt" in source.last_error)
         lay(tmp_path, new)
         assert await announced.get() == new.ca_bundle
-        while source.last_error:
-            await asyncio.sleep(0.01)
+        await eventually(lambda: not source.last_error)
     assert count(metrics, "certwatcher_read_certificate_errors_total") >= 2
     assert count(metrics, "certwatcher_read_certificate_total") >= 4
 

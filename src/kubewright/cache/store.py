@@ -90,6 +90,11 @@ class Store:
         """Return True if a complete list has been stored."""
         return self._filled
 
+    @property
+    def pending_deletions(self) -> int:
+        """Return the number of objects that our own writes removed and whose removal the watch has not reported yet."""
+        return len(self._gone)
+
     def begin_list(self) -> None:
         """Begin a list: the objects until `end_list` are the complete selection."""
         self._unlisted = set(self.objects)

@@ -6,7 +6,7 @@ cluster in virtual time, with fault injection.
 """
 
 from kubewright.devserver import Faults, Match
-from kubewright.testing.cluster import DEFAULT_TIMEOUT, Cluster
+from kubewright.testing.cluster import Cluster
 from kubewright.testing.controlplane import ControlPlane, ControlPlaneError, find_binaries
 from kubewright.testing.environments import (
     EmbeddedEnvironment,
@@ -54,6 +54,7 @@ from kubewright.testing.simulation import (
     truthful_generation,
 )
 from kubewright.testing.virtual_time import settle, virtual_time
+from kubewright.testing.waiting import DEFAULT_TIMEOUT, eventually
 
 __all__ = [
     "BACKUPS",
@@ -94,6 +95,7 @@ __all__ = [
     "Write",
     "draw_plan",
     "embedded",
+    "eventually",
     "find_binaries",
     "healthy",
     "isolated",

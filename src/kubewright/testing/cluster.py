@@ -25,12 +25,10 @@ from kubewright.testing.environments import ServerName
 from kubewright.testing.failure_report import History, describe_failure
 from kubewright.testing.recorder import Recorder
 from kubewright.testing.virtual_time import OnOneLoop
+from kubewright.testing.waiting import DEFAULT_TIMEOUT, POLL_INTERVAL, comes_of_absence, poll
 
 T = TypeVar("T", bound=Object)
 
-DEFAULT_TIMEOUT = 60.0
-"""Seconds that a test waits for a condition before it fails; only failures take that long."""
-_POLL, _LONGEST_POLL, _POLL_GROWTH = 0.02, 5.0, 0.05
 _OFF = "0"
 _SUFFIXES = (".yaml", ".yml", ".json")
 _DEFINITION = CUSTOM_RESOURCE_DEFINITION.kind
@@ -76,13 +74,15 @@ class Cluster(OnOneLoop):
         options: ManagerOptions | None = None,
         everywhere: bool = False,
         as_admin: bool = False,
+        install: bool = True,
     ) -> AsyncGenerator[Manager, None]:
-        """Run an operator with its CRDs installed, in this namespace or `everywhere`.
+        """Run an operator in this namespace or `everywhere`; install its CRDs before, unless `install=False`.
 
         It runs as a ServiceAccount with only the rules of its declarations, unless `as_admin`. Its requests are
         appended to the file in KUBEWRIGHT_RECORD_ACCESS, which `kubewright rbac verify` reads.
         """
-        await self.install(operator)
+        if install:
+            await self.install(operator)
         config, asked = self.config, Recording()
         if not as_admin:
             granted = await grant(self.client, self.config, operator, self.namespace)
@@ -215,7 +215,7 @@ class Cluster(OnOneLoop):
                 history.hindrance = None
                 return found if holds(found) else None
             except (LookupError, AttributeError) as error:
-                if not _comes_of_absence(error):
+                if not comes_of_absence(error):
                     raise
                 history.hindrance = error
                 return None
@@ -247,7 +247,7 @@ class Cluster(OnOneLoop):
         deadline, since, seen = loop.time() + timeout, loop.time(), await self._versions(kinds)
         changes: Counter[str] = Counter()
         while loop.time() - since < quiet:
-            await asyncio.sleep(_POLL * 5)
+            await asyncio.sleep(POLL_INTERVAL * 5)
             now = await self._versions(kinds)
             if now != seen:
                 changes.update(name for name in now | seen if now.get(name) != seen.get(name))
@@ -281,23 +281,17 @@ class Cluster(OnOneLoop):
     ) -> Any:
         # pytest shows the line of the test, not of this function.
         __tracebackhide__ = True
-        clock = asyncio.get_running_loop().time
-        began = clock()
-        try:
-            async with asyncio.timeout(timeout):
-                while (found := await look()) is None:  # noqa: ASYNC110 (what is waited for lies in the cluster)
-                    # The interval grows with the wait, so a jump over hours of virtual time needs few polls.
-                    await asyncio.sleep(min(max(_POLL, (clock() - began) * _POLL_GROWTH), _LONGEST_POLL))
-                return found
-        except TimeoutError:
-            known = kind_of(kind)
-            namespace = self.namespace if known.namespaced else ""
-            story = await describe_failure(self.client, known, name, namespace, list(self.log), history)
-            hindrance = history.hindrance if history else None
-            why = f": {type(hindrance).__name__}: {hindrance}" if hindrance else ""
-            raise AssertionError(
-                f"{known.kind} {name} {failure} within {timeout:g} s{why}\n{story}"
-            ) from hindrance
+        found = await poll(look, timeout)
+        if found is not None:
+            return found
+        known = kind_of(kind)
+        namespace = self.namespace if known.namespaced else ""
+        story = await describe_failure(self.client, known, name, namespace, list(self.log), history)
+        hindrance = history.hindrance if history else None
+        why = f": {type(hindrance).__name__}: {hindrance}" if hindrance else ""
+        raise AssertionError(
+            f"{known.kind} {name} {failure} within {timeout:g} s{why}\n{story}"
+        ) from hindrance
 
 
 async def _until_ready(manager: Manager, work: asyncio.Task[None]) -> None:
@@ -305,11 +299,6 @@ async def _until_ready(manager: Manager, work: asyncio.Task[None]) -> None:
         ready = group.create_task(manager.ready.wait())
         await asyncio.wait({ready, work}, return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()
-
-
-def _comes_of_absence(error: LookupError | AttributeError) -> bool:
-    """Distinguish a value that the operator may still set (an item, a None part) from a mistake in the test."""
-    return isinstance(error, LookupError) or error.obj is None
 
 
 def _definitions_in(path: Path) -> list[JsonObject]:

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acceptance_waits import served, until
+from acceptance_waits import served
 
 from kubewright.api import ApiError, Kind, NotFound, kind_of
 from kubewright.api.builtin import admissionregistration_v1, apiextensions_v1
 from kubewright.cli.app import main
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, eventually
 from kubewright.webhook import WebhookNames
 
 OPERATOR = '''
@@ -131,7 +131,7 @@ async def test_a_crd_with_unreadable_objects_is_not_uninstalled_without_force(
     old, new = kind_of_songs(name, "v1"), kind_of_songs(name, "v2")
     await store(cluster, definition, "v1")
     # Until it has seen the change, the server stores in the other version, for which there is no conversion webhook.
-    await until(lambda: taken(cluster, old))
+    await eventually(lambda: taken(cluster, old))
     await store(cluster, definition, "v2")
     with pytest.raises(ApiError, match=r"conversion webhook for .* failed"):
         await cluster.client.get(new, "la", cluster.namespace)

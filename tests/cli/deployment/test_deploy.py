@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 import yaml
-from acceptance_waits import may, served, until
+from acceptance_waits import may, served
 
 from kubewright.api import Forbidden, Kind, Meta, NotFound
 from kubewright.api.builtin import apps_v1, core_v1, rbac_v1
 from kubewright.cli.app import main
 from kubewright.cli.target import load_operator
 from kubewright.generate import Names, installer, to_yaml
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, eventually
 
 OPERATOR = '''
 from typing import Annotated
@@ -196,7 +196,7 @@ async def test_a_deployment_that_does_not_start_is_explained_and_may_be_interrup
         Meta("none", namespace=f"{name}-system"), spec=core_v1.ResourceQuotaSpec(hard={"pods": "0"})
     )
     none = await cluster.client.create(none)
-    await until(lambda: no_pod_is_let_in(cluster, f"{name}-system"))
+    await eventually(lambda: no_pod_is_let_in(cluster, f"{name}-system"))
     assert await command(cluster, "deploy", target, *IMAGE, "--timeout", "8") == 1
     printed = capsys.readouterr().err
     assert f"{name}-system/{name}-controller-manager was not available within 8 s" in printed

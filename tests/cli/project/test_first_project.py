@@ -9,9 +9,10 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from kubewright.api import Kind, NotFound
+from kubewright.api import Kind
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client, load_config
+from kubewright.testing import eventually
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "shop"
 CARTS = Kind(group="shop.example.com", version="v1", kind="Cart", plural="carts", namespaced=True)
@@ -49,7 +50,7 @@ async def test_a_new_kind_is_reconciled_on_the_dev_cluster(tmp_path: Path) -> No
     await asyncio.to_thread(shutil.copytree, GOLDEN, project)
     async with running(project) as kubeconfig:
         config = await asyncio.to_thread(load_config, kubeconfig)
-        async with Client(config) as client, asyncio.timeout(60):
+        async with Client(config) as client:
             cart = {
                 "apiVersion": CARTS.api_version,
                 "kind": CARTS.kind,
@@ -57,10 +58,5 @@ async def test_a_new_kind_is_reconciled_on_the_dev_cluster(tmp_path: Path) -> No
                 "spec": {"message": "it works"},
             }
             await client.create(cart, kind=CARTS)
-            while True:
-                try:
-                    made = await client.get(core_v1.ConfigMap, "first", "default")
-                    break
-                except NotFound:
-                    await asyncio.sleep(0.05)
+            made = await eventually(lambda: client.get(core_v1.ConfigMap, "first", "default"))
             assert made.data == {"message": "it works"}

@@ -5,10 +5,11 @@ import pytest
 from kubewright.api import Kind, Meta, Object, OwnerReference, Quantity, kind_of, to_wire
 from kubewright.api.builtin import apiextensions_v1, apps_v1, batch_v1, core_v1, meta_v1, networking_v1
 from kubewright.controller import Context, Controller, Options, needs
+from kubewright.testing import Cluster, eventually
 
 from .apply_scenarios import SAMPLE, SAMPLE_BETA, definition
-from .cluster import Cluster, settled, writes
 from .kinds import Box, Paper, Policy
+from .operators import events, running, settled, writes
 
 
 def pod_template(**labels: str) -> core_v1.PodTemplateSpec:
@@ -43,14 +44,14 @@ async def test_a_child_is_made_with_its_owner_and_an_unchanged_world_is_not_writ
         await ctx.apply(Paper(Meta(box.metadata.name), text="hello"))
 
     boxes = Controller(Box, reconcile, owns=[Paper])
-    async with cluster.running(boxes):
+    async with running(cluster, boxes):
         box = await cluster.create(Box(Meta("a")))
-        paper = await cluster.until(Paper, "a", lambda paper: paper.text == "hello")
+        paper = await cluster.eventually(Paper, "a", lambda paper: paper.text == "hello")
         assert [owner.uid for owner in paper.metadata.owner_references] == [box.metadata.uid]
-    async with cluster.running(boxes) as manager:
+    async with running(cluster, boxes) as manager:
         await settled(manager)
         assert writes(manager) == 0
-        await cluster.merge(box, {"metadata": {"annotations": {"touched": "yes"}}})
+        await cluster.client.patch(box, {"metadata": {"annotations": {"touched": "yes"}}})
         await settled(manager)
         assert writes(manager) == 0
     assert (await cluster.get(Paper, "a")).metadata.resource_version == paper.metadata.resource_version
@@ -62,13 +63,13 @@ async def test_a_changed_or_deleted_child_is_put_right(cluster: Cluster) -> None
     async def reconcile(box: Box, ctx: Context) -> None:
         await ctx.apply(Paper(Meta(box.metadata.name), text="hello"))
 
-    async with cluster.running(Controller(Box, reconcile, owns=[Paper])):
+    async with running(cluster, Controller(Box, reconcile, owns=[Paper])):
         await cluster.create(Box(Meta("a")))
-        paper = await cluster.until(Paper, "a", lambda paper: paper.text == "hello")
-        await cluster.merge(paper, {"text": "spoilt"})
-        await cluster.until(Paper, "a", lambda paper: paper.text == "hello")
+        paper = await cluster.eventually(Paper, "a", lambda paper: paper.text == "hello")
+        await cluster.client.patch(paper, {"text": "spoilt"})
+        await cluster.eventually(Paper, "a", lambda paper: paper.text == "hello")
         await cluster.client.delete(paper)
-        await cluster.until(Paper, "a", lambda found: found.metadata.uid != paper.metadata.uid)
+        await cluster.eventually(Paper, "a", lambda found: found.metadata.uid != paper.metadata.uid)
 
 
 async def test_what_is_taken_out_of_the_desired_child_is_removed(cluster: Cluster) -> None:
@@ -86,18 +87,18 @@ async def test_what_is_taken_out_of_the_desired_child_is_removed(cluster: Cluste
             child.spec.template.spec.containers.append(core_v1.Container(name="side", image="side"))
         await ctx.apply(child)
 
-    async with cluster.running(Controller(Box, reconcile, owns=[apps_v1.Deployment])):
+    async with running(cluster, Controller(Box, reconcile, owns=[apps_v1.Deployment])):
         box = await cluster.create(Box(Meta("a")))
-        made = await cluster.until(apps_v1.Deployment, "a", lambda found: found.spec.replicas == 2)
+        made = await cluster.eventually(apps_v1.Deployment, "a", lambda found: found.spec.replicas == 2)
         assert [one.name for one in made.spec.template.spec.containers] == ["main", "side"]
-        await cluster.merge(box, {"spec": {"size": 2}})
-        thinner = await cluster.until(
+        await cluster.client.patch(box, {"spec": {"size": 2}})
+        thinner = await cluster.eventually(
             apps_v1.Deployment, "a", lambda found: len(found.spec.template.spec.containers) == 1
         )
         assert thinner.metadata.labels == {"app": "a"}
         assert [entry.name for entry in thinner.spec.template.spec.containers[0].env] == ["A"]
-        await cluster.merge(box, {"spec": {"size": 3}})
-        await cluster.until(
+        await cluster.client.patch(box, {"spec": {"size": 3}})
+        await cluster.eventually(
             apps_v1.Deployment, "a", lambda found: not found.spec.template.spec.containers[0].ports
         )
 
@@ -174,26 +175,26 @@ async def test_the_servers_defaults_do_not_lead_to_a_second_write(cluster: Clust
         await ctx.apply(defaulted_children(box.metadata.name)[number])
 
     boxes, names = Controller(Box, reconcile, owns=[kind]), ("a", "b", "c")
-    async with cluster.running(boxes) as manager:
+    async with running(cluster, boxes) as manager:
         made = [await cluster.create(Box(Meta(name))) for name in names]
         for name in names:
-            await cluster.eventually(lambda name=name: cluster.find(kind, name))
+            await eventually(lambda name=name: cluster.find(kind, name))
         await settled(manager)
         assert writes(manager) == 3
         for box in made:
-            await cluster.merge(box, {"metadata": {"annotations": {"touched": "yes"}}})
+            await cluster.client.patch(box, {"metadata": {"annotations": {"touched": "yes"}}})
         await settled(manager)
         assert writes(manager) == 3
     before = [(await cluster.get(kind, name)).metadata.resource_version for name in names]
-    async with cluster.running(boxes) as manager:
+    async with running(cluster, boxes) as manager:
         await settled(manager)
         assert writes(manager) == WRITES_AFTER_A_RESTART[kind.__name__]
         for box in made:
-            await cluster.merge(box, {"metadata": {"annotations": {"touched": "again"}}})
+            await cluster.client.patch(box, {"metadata": {"annotations": {"touched": "again"}}})
         await settled(manager)
         assert writes(manager) == WRITES_AFTER_A_RESTART[kind.__name__]
     assert [(await cluster.get(kind, name)).metadata.resource_version for name in names] == before
-    assert not await cluster.events("ApplyAltered")
+    assert not await events(cluster, "ApplyAltered")
 
 
 async def test_a_child_of_another_owner_is_left_alone(cluster: Cluster) -> None:
@@ -207,13 +208,9 @@ async def test_a_child_of_another_owner_is_left_alone(cluster: Cluster) -> None:
     async def reconcile(box: Box, ctx: Context) -> None:
         await ctx.apply(Paper(Meta("a"), text="ours"))
 
-    async with cluster.running(Controller(Box, reconcile, owns=[Paper])) as manager:
+    async with running(cluster, Controller(Box, reconcile, owns=[Paper])) as manager:
         await cluster.create(Box(Meta("a")))
-
-        async def failed() -> bool:
-            return manager.statistics().controllers[0].outcomes["error"] > 0
-
-        await cluster.eventually(failed)
+        await eventually(lambda: manager.statistics().controllers[0].outcomes["error"] > 0)
     assert (await cluster.get(Paper, "a")).text == "theirs"
 
 
@@ -226,14 +223,14 @@ async def test_a_renamed_controller_can_take_back_what_its_former_name_applied(c
     async def second(box: Box, ctx: Context) -> None:
         await ctx.apply(Paper(Meta("a"), text="hello"))
 
-    async with cluster.running(Controller(Box, first, name="before", owns=[Paper])):
+    async with running(cluster, Controller(Box, first, name="before", owns=[Paper])):
         await cluster.create(Box(Meta("a")))
-        await cluster.until(Paper, "a", lambda paper: paper.number == 1)
+        await cluster.eventually(Paper, "a", lambda paper: paper.number == 1)
     renamed = Controller(
         Box, second, name="after", owns=[Paper], options=Options(former_field_managers=("before",))
     )
-    async with cluster.running(renamed):
-        paper = await cluster.until(Paper, "a", lambda paper: paper.number is None)
+    async with running(cluster, renamed):
+        paper = await cluster.eventually(Paper, "a", lambda paper: paper.number is None)
     assert paper.metadata.labels == {}
     assert {entry.manager for entry in paper.metadata.managed_fields} == {"after"}
 
@@ -248,17 +245,17 @@ async def test_a_value_that_the_server_changes_is_reported_once_and_not_sent_aga
         child["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["cpu"] = "1000m"
         await ctx.apply(child)
 
-    async with cluster.running(Controller(Box, reconcile, owns=[untyped])) as manager:
+    async with running(cluster, Controller(Box, reconcile, owns=[untyped])) as manager:
         box = await cluster.create(Box(Meta("a")))
-        await cluster.until(apps_v1.Deployment, "a", lambda found: found.spec.replicas == 2)
+        await cluster.eventually(apps_v1.Deployment, "a", lambda found: found.spec.replicas == 2)
         await settled(manager)
         assert writes(manager) == 1
         for count in range(3):
-            await cluster.merge(box, {"metadata": {"annotations": {"count": str(count)}}})
+            await cluster.client.patch(box, {"metadata": {"annotations": {"count": str(count)}}})
             await settled(manager)
         assert writes(manager) == 1
     field = "spec.template.spec.containers[0].resources.limits.cpu"
-    assert [event.note for event in await cluster.events("ApplyAltered")] == [
+    assert [event.note for event in await events(cluster, "ApplyAltered")] == [
         f"The server did not take {field} as controller box applied it"
     ]
 
@@ -277,12 +274,12 @@ async def test_what_is_no_longer_ours_is_asked_again_even_where_the_server_alter
     def ours(found: apps_v1.Deployment) -> bool:
         return any(entry.manager == "box" for entry in found.metadata.managed_fields)
 
-    async with cluster.running(Controller(Box, reconcile, owns=[untyped])) as manager:
+    async with running(cluster, Controller(Box, reconcile, owns=[untyped])) as manager:
         await cluster.create(Box(Meta("a")))
-        made = await cluster.until(apps_v1.Deployment, "a", ours)
+        made = await cluster.eventually(apps_v1.Deployment, "a", ours)
         await settled(manager)
-        await cluster.merge(made, {"metadata": {"managedFields": [{}]}})
-        await cluster.until(apps_v1.Deployment, "a", ours)
+        await cluster.client.patch(made, {"metadata": {"managedFields": [{}]}})
+        await cluster.eventually(apps_v1.Deployment, "a", ours)
         await settled(manager)
         assert writes(manager) == 2
 
@@ -294,9 +291,9 @@ async def test_a_kind_that_is_only_needed_is_applied_without_an_owner(cluster: C
         await ctx.apply(core_v1.ConfigMap(Meta("a"), data={"a": "1"}))
 
     need = needs(core_v1.ConfigMap, "get", "create", "patch")
-    async with cluster.running(Controller(Box, reconcile, needs=[need])):
+    async with running(cluster, Controller(Box, reconcile, needs=[need])):
         await cluster.create(Box(Meta("a")))
-        made = await cluster.until(core_v1.ConfigMap, "a", lambda found: found.data == {"a": "1"})
+        made = await cluster.eventually(core_v1.ConfigMap, "a", lambda found: found.data == {"a": "1"})
     assert made.metadata.owner_references == []
 
 
@@ -312,11 +309,11 @@ async def test_init_containers_that_are_swapped_are_swapped_on_the_server(cluste
     def order(found: apps_v1.Deployment) -> list[str]:
         return [container.name for container in found.spec.template.spec.init_containers]
 
-    async with cluster.running(Controller(Box, reconcile, owns=[apps_v1.Deployment])):
+    async with running(cluster, Controller(Box, reconcile, owns=[apps_v1.Deployment])):
         box = await cluster.create(Box(Meta("a")))
-        await cluster.until(apps_v1.Deployment, "a", lambda found: order(found) == ["first", "second"])
-        await cluster.merge(box, {"spec": {"size": 2}})
-        await cluster.until(apps_v1.Deployment, "a", lambda found: order(found) == ["second", "first"])
+        await cluster.eventually(apps_v1.Deployment, "a", lambda found: order(found) == ["first", "second"])
+        await cluster.client.patch(box, {"spec": {"size": 2}})
+        await cluster.eventually(apps_v1.Deployment, "a", lambda found: order(found) == ["second", "first"])
 
 
 async def applied_in_turn(cluster: Cluster, first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
@@ -335,11 +332,11 @@ async def applied_in_turn(cluster: Cluster, first: dict[str, Any], second: dict[
     async def reached(size: int) -> bool:
         return size in applied
 
-    async with cluster.running(Controller(Box, reconcile, owns=[kind_of(Policy)])) as manager:
+    async with running(cluster, Controller(Box, reconcile, owns=[kind_of(Policy)])) as manager:
         box = await cluster.create(Box(Meta("a")))
-        await cluster.eventually(lambda: reached(1))
-        await cluster.merge(box, {"spec": {"size": 2}})
-        await cluster.eventually(lambda: reached(2))
+        await eventually(lambda: reached(1))
+        await cluster.client.patch(box, {"spec": {"size": 2}})
+        await eventually(lambda: reached(2))
         await settled(manager)
     found = await cluster.client.get(kind_of(Policy), "a", cluster.namespace)
     return found["spec"]
@@ -384,9 +381,9 @@ async def test_a_child_given_as_another_class_of_an_owned_kind_gets_its_owner_re
             await ctx.apply(wire | {"text": "hello"})
         read.append(await ctx.get(Paper, "a"))
 
-    async with cluster.running(Controller(Box, reconcile, owns=[Paper])) as manager:
+    async with running(cluster, Controller(Box, reconcile, owns=[Paper])) as manager:
         box = await cluster.create(Box(Meta("a")))
-        paper = await cluster.until(Paper, "a", lambda found: found.text == "hello")
+        paper = await cluster.eventually(Paper, "a", lambda found: found.text == "hello")
         await settled(manager)
         assert writes(manager) == 1
     assert [owner.uid for owner in paper.metadata.owner_references] == [box.metadata.uid]
@@ -406,19 +403,19 @@ async def test_a_child_given_in_another_version_of_an_owned_kind_gets_its_owner_
         await cluster.client.list(SAMPLE_BETA, namespace=cluster.namespace)
         return True
 
-    await cluster.eventually(served)
+    await eventually(served)
 
     async def reconcile(box: Box, ctx: Context) -> None:
         sample = {"apiVersion": SAMPLE_BETA.api_version, "kind": "Sample", "metadata": {"name": "a"}}
         await ctx.apply(sample | {"spec": {"text": "hello"}})
 
-    async with cluster.running(Controller(Box, reconcile, owns=[SAMPLE])) as manager:
+    async with running(cluster, Controller(Box, reconcile, owns=[SAMPLE])) as manager:
         box = await cluster.create(Box(Meta("a")))
 
         async def made() -> Any:
             return await cluster.client.get(SAMPLE, "a", cluster.namespace)
 
-        sample = await cluster.eventually(made)
+        sample = await eventually(made)
         await settled(manager)
         assert writes(manager) == 1
         await cluster.client.patch(
@@ -428,6 +425,6 @@ async def test_a_child_given_in_another_version_of_an_owned_kind_gets_its_owner_
         async def corrected() -> bool:
             return (await made())["spec"]["text"] == "hello"
 
-        await cluster.eventually(corrected)
+        await eventually(corrected)
     assert [owner["uid"] for owner in sample["metadata"]["ownerReferences"]] == [box.metadata.uid]
     assert {entry["apiVersion"] for entry in sample["metadata"]["managedFields"]} == {SAMPLE_BETA.api_version}

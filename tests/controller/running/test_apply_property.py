@@ -27,6 +27,7 @@ from kubewright.cache.trimming import keep_managers
 from kubewright.client import Client, ClusterConfig, config_from_kubeconfig, requests
 from kubewright.controller.applying import ApplyMemory, applied_part, may_change_again
 from kubewright.devserver import Server
+from kubewright.testing import eventually
 
 from .apply_scenarios import DEFINED, OURS, History, Step, definition, histories
 
@@ -78,14 +79,11 @@ class Examples:
             await self._stop.wait()
 
     async def _until_served(self, kind: Kind) -> None:
-        async with asyncio.timeout(60):
-            while True:
-                try:
-                    await self._client.list(kind, namespace=self._namespace)
-                except NotFound:
-                    await asyncio.sleep(0.05)
-                else:
-                    return
+        async def served() -> bool:
+            await self._client.list(kind, namespace=self._namespace)
+            return True
+
+        await eventually(served)
 
     async def _run(self, history: History) -> None:
         name = f"e-{uuid.uuid4().hex[:12]}"

@@ -9,9 +9,10 @@ import pytest
 from kubewright.api import DecodeError, Meta, Model, ObjectKey, Resource
 from kubewright.controller import Change, Context, Controller, Index, Selector, TerminalError, owned, watch
 from kubewright.manager import Manager
+from kubewright.testing import Cluster, eventually
 
-from .cluster import Cluster, settled
 from .kinds import Box, BoxStatus, Paper
+from .operators import events, running, settled
 
 BAD = -1
 
@@ -135,14 +136,10 @@ async def test_a_bad_object_is_reported_and_the_others_are_reconciled(
     async def reconcile(frail: Frail, ctx: Context) -> None:
         seen.append((frail.metadata.name, frail.spec.size))
 
-    async with cluster.running(reconciles_frails(reconcile)) as manager:
+    async with running(cluster, reconciles_frails(reconcile)) as manager:
         await cluster.create(Frail(Meta("good"), spec=FrailSpec()))
-
-        async def reached() -> bool:
-            return ("good", 1) in seen
-
-        await cluster.eventually(reached)
-        [event] = await cluster.eventually(lambda: cluster.events("Malformed"))
+        await eventually(lambda: ("good", 1) in seen)
+        [event] = await eventually(lambda: events(cluster, "Malformed"))
         assert event.regarding is not None
         assert event.regarding.name == "bad"
         deep = (where, error) == ("hook", "recursion")
@@ -153,12 +150,8 @@ async def test_a_bad_object_is_reported_and_the_others_are_reconciled(
         malformed = manager.metrics.counter("kubewright_malformed_objects_total", "", ("controller",))
         assert malformed.labels(controller="frail").value == 1
         # Once it is repaired it is reconciled, although its state before was bad.
-        await cluster.merge(bad, {"spec": {"size": 5}})
-
-        async def repaired() -> bool:
-            return ("bad", 5) in seen
-
-        await cluster.eventually(repaired)
+        await cluster.client.patch(bad, {"spec": {"size": 5}})
+        await eventually(lambda: ("bad", 5) in seen)
         assert is_running(manager)
 
 
@@ -174,25 +167,17 @@ async def test_a_bad_watched_object_leads_on_once_it_is_repaired(
     async def reconcile(box: Box, ctx: Context) -> None:
         causes.extend(f"{box.metadata.name}: {cause}" for cause in ctx.causes)
 
-    async with cluster.running(watches_frails(reconcile)) as manager:
+    async with running(cluster, watches_frails(reconcile)) as manager:
         await cluster.create(Box(Meta("a")))
         await cluster.create(Box(Meta("b")))
         await settled(manager)
         await cluster.create(Frail(Meta("b"), spec=FrailSpec(friend="b")))
-
-        async def led() -> bool:
-            return f"b: Frail {cluster.namespace}/b was created" in causes
-
-        await cluster.eventually(led)
-        assert len(await cluster.eventually(lambda: cluster.events("Malformed"))) == 1
+        await eventually(lambda: f"b: Frail {cluster.namespace}/b was created" in causes)
+        assert len(await eventually(lambda: events(cluster, "Malformed"))) == 1
         await settled(manager)
         causes.clear()
-        await cluster.merge(bad, {"spec": {"size": 5, "friend": "a"}})
-
-        async def repaired() -> bool:
-            return f"a: Frail {cluster.namespace}/a changed" in causes
-
-        await cluster.eventually(repaired)
+        await cluster.client.patch(bad, {"spec": {"size": 5, "friend": "a"}})
+        await eventually(lambda: f"a: Frail {cluster.namespace}/a changed" in causes)
         assert is_running(manager)
 
 
@@ -207,17 +192,13 @@ async def test_a_child_whose_filter_fails_leads_to_its_owner(
         causes.extend(str(cause) for cause in ctx.causes)
         await ctx.apply(Frail(Meta("child"), spec=FrailSpec(friend=box.metadata.name)))
 
-    async with cluster.running(Controller(Box, reconcile, owns=[owned(Frail, when=is_worth)])) as manager:
+    async with running(cluster, Controller(Box, reconcile, owns=[owned(Frail, when=is_worth)])) as manager:
         await cluster.create(Box(Meta("a")))
-        child = await cluster.until(Frail, "child", lambda found: found.spec.friend == "a")
+        child = await cluster.eventually(Frail, "child", lambda found: found.spec.friend == "a")
         await settled(manager)
         causes.clear()
-        await cluster.merge(child, {"spec": {"size": BAD}})
-
-        async def led() -> bool:
-            return f"Frail {cluster.namespace}/child changed" in causes
-
-        await cluster.eventually(led)
+        await cluster.client.patch(child, {"spec": {"size": BAD}})
+        await eventually(lambda: f"Frail {cluster.namespace}/child changed" in causes)
 
 
 async def test_a_reconciler_may_raise_what_cannot_be_shown(cluster: Cluster) -> None:
@@ -231,13 +212,9 @@ async def test_a_reconciler_may_raise_what_cannot_be_shown(cluster: Cluster) -> 
         if len(runs) == 2:
             raise TerminalError("done")
 
-    async with cluster.running(Controller(Box, reconcile)) as manager:
+    async with running(cluster, Controller(Box, reconcile)) as manager:
         await cluster.create(Box(Meta("a")))
-
-        async def retried() -> bool:
-            return len(runs) == 2
-
-        await cluster.eventually(retried)
+        await eventually(lambda: len(runs) == 2)
         assert is_running(manager)
 
 
@@ -256,11 +233,7 @@ async def test_a_read_of_an_object_that_its_class_refuses_raises_a_decode_error(
             except DecodeError as error:
                 errors.append(str(error))
 
-    async with cluster.running(Controller(Box, reconcile, watches=[watch(Frail, map=to_keys)])):
+    async with running(cluster, Controller(Box, reconcile, watches=[watch(Frail, map=to_keys)])):
         await cluster.create(Box(Meta("a")))
-
-        async def refused() -> bool:
-            return len(errors) >= 2
-
-        await cluster.eventually(refused)
+        await eventually(lambda: len(errors) >= 2)
     assert set(errors) == {"Frail: AssertionError: size must not be negative"}

@@ -19,6 +19,7 @@ from kubewright.testing import (
     Simulation,
     Trace,
     draw_plan,
+    eventually,
     healthy,
     nothing_left,
     outcome_of,
@@ -117,8 +118,10 @@ async def test_a_leader_paused_while_it_adds_a_finalizer_starts_no_work_when_it_
     accounts = await started(sim)
     await sim.settled(quiet=20)
     crate = await sim.client.create(Crate(kw.Meta("a", namespace=NAMESPACES[0])))
-    while not any(found["metadata"].get("finalizers") for found in sim.world.objects(Crate)):
-        await asyncio.sleep(0.0001)
+    await eventually(
+        lambda: any(found["metadata"].get("finalizers") for found in sim.world.objects(Crate)),
+        interval=0.0001,
+    )
     # The finalizer is stored; the leader reads the answer only after its pause.
     [leader] = [replica for replica in sim.replicas if lease_holder(sim.world) == replica.name]
     leader.pause()

@@ -14,9 +14,10 @@ from kubewright.controller.running.drift import FREE_CORRECTIONS, QUIET_SECONDS,
 from kubewright.controller.running.telemetry import FIELDS, Instruments, controller_log
 from kubewright.manager import Manager
 from kubewright.metrics import Registry
+from kubewright.testing import Cluster, eventually
 
-from .cluster import Cluster, settled
 from .kinds import Box, BoxStatus, Paper
+from .operators import events, running, settled
 
 
 async def reconcile(box: Box, ctx: Context) -> None:
@@ -45,11 +46,11 @@ async def test_a_correction_is_counted_by_kind_and_logged_with_field_value_and_m
 ) -> None:
     caplog.set_level(logging.DEBUG, "kubewright.controller")
     await cluster.install(Box, Paper)
-    async with cluster.running(Controller(Box, reconcile, owns=[Paper])) as manager:
+    async with running(cluster, Controller(Box, reconcile, owns=[Paper])) as manager:
         await cluster.create(Box(Meta("a")))
-        await cluster.until(Paper, "a", lambda paper: paper.text == "ours")
+        await cluster.eventually(Paper, "a", lambda paper: paper.text == "ours")
         await spoil(cluster, {"text": "theirs"})
-        await cluster.until(Paper, "a", lambda paper: paper.text == "ours")
+        await cluster.eventually(Paper, "a", lambda paper: paper.text == "ours")
         await settled(manager)
         assert samples(manager, "kubewright_drift_corrections_total") == {"Paper": 1}
         assert samples(manager, "kubewright_contested_fields_total") == {"": 0}
@@ -61,7 +62,7 @@ async def test_a_correction_is_counted_by_kind_and_logged_with_field_value_and_m
         "theirs",
         "rival",
     )
-    assert not await cluster.events("DriftCorrected")
+    assert not await events(cluster, "DriftCorrected")
 
 
 async def test_the_manager_is_named_even_if_it_took_all_our_fields(
@@ -74,11 +75,11 @@ async def test_the_manager_is_named_even_if_it_took_all_our_fields(
         # Without owner references the child is an existing object that the box does not control.
         await ctx.apply(Paper(Meta(box.metadata.name), text="ours", friend="box"), adopt=True)
 
-    async with cluster.running(Controller(Box, adopting, owns=[Paper])) as manager:
+    async with running(cluster, Controller(Box, adopting, owns=[Paper])) as manager:
         await cluster.create(Box(Meta("a")))
-        await cluster.until(Paper, "a", lambda paper: paper.text == "ours")
+        await cluster.eventually(Paper, "a", lambda paper: paper.text == "ours")
         await spoil(cluster, {"text": "theirs", "friend": "theirs", "metadata": {"ownerReferences": None}})
-        await cluster.until(Paper, "a", lambda paper: paper.text == "ours")
+        await cluster.eventually(Paper, "a", lambda paper: paper.text == "ours")
         await settled(manager)
     lines = [record for record in caplog.records if record.getMessage() == "Correcting drift"]
     assert {getattr(line, FIELDS)["manager"] for line in lines} == {"rival"}
@@ -87,15 +88,15 @@ async def test_the_manager_is_named_even_if_it_took_all_our_fields(
 async def test_drift_is_an_event_if_the_controller_asks_for_it(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
     boxes = Controller(Box, reconcile, owns=[Paper], options=Options(drift="event"))
-    async with cluster.running(boxes):
+    async with running(cluster, boxes):
         await cluster.create(Box(Meta("a")))
-        await cluster.until(Paper, "a", lambda paper: paper.text == "ours")
+        await cluster.eventually(Paper, "a", lambda paper: paper.text == "ours")
         await spoil(cluster, {"text": "theirs"})
 
         async def reported() -> Any:
-            return await cluster.events("DriftCorrected")
+            return await events(cluster, "DriftCorrected")
 
-        [event] = await cluster.eventually(reported)
+        [event] = await eventually(reported)
     assert event.note == "text was changed by rival and is applied again by box"
     assert event.regarding.kind == "Paper"
 
@@ -106,11 +107,11 @@ async def test_a_change_of_the_desired_object_is_no_drift(cluster: Cluster) -> N
     async def by_size(box: Box, ctx: Context) -> None:
         await ctx.apply(Paper(Meta("a"), number=box.spec.size))
 
-    async with cluster.running(Controller(Box, by_size, owns=[Paper])) as manager:
+    async with running(cluster, Controller(Box, by_size, owns=[Paper])) as manager:
         box = await cluster.create(Box(Meta("a")))
-        await cluster.until(Paper, "a", lambda paper: paper.number == 1)
-        await cluster.merge(box, {"spec": {"size": 2}})
-        await cluster.until(Paper, "a", lambda paper: paper.number == 2)
+        await cluster.eventually(Paper, "a", lambda paper: paper.number == 1)
+        await cluster.client.patch(box, {"spec": {"size": 2}})
+        await cluster.eventually(Paper, "a", lambda paper: paper.number == 2)
         await settled(manager)
         assert samples(manager, "kubewright_drift_corrections_total") == {}
 
@@ -119,17 +120,17 @@ async def test_a_fight_is_reported_once_with_both_managers_and_the_last_state_is
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     await cluster.install(Box, Paper)
-    async with cluster.running(Controller(Box, reconcile, owns=[Paper])) as manager:
+    async with running(cluster, Controller(Box, reconcile, owns=[Paper])) as manager:
         await cluster.create(Box(Meta("a")))
         for count in range(FREE_CORRECTIONS + 2):
-            await cluster.until(Paper, "a", lambda paper: paper.text == "ours")
+            await cluster.eventually(Paper, "a", lambda paper: paper.text == "ours")
             await spoil(cluster, {"text": f"theirs {count}"})
-        await cluster.until(Paper, "a", lambda paper: paper.text == "ours")
+        await cluster.eventually(Paper, "a", lambda paper: paper.text == "ours")
 
         async def reported() -> Any:
-            return await cluster.events("FieldConflict")
+            return await events(cluster, "FieldConflict")
 
-        [event] = await cluster.eventually(reported)
+        [event] = await eventually(reported)
         assert samples(manager, "kubewright_contested_fields_total") == {"": 1}
         assert manager.statistics().controllers[0].outcomes["error"] == 0
     assert event.type == "Warning"
@@ -152,12 +153,12 @@ async def test_a_reconciler_that_catches_the_error_is_called_again_after_the_bac
         except ContestedField as error:
             caught.append(error.after)
 
-    async with cluster.running(Controller(Box, tolerant, owns=[Paper])):
+    async with running(cluster, Controller(Box, tolerant, owns=[Paper])):
         await cluster.create(Box(Meta("a")))
         for _ in range(FREE_CORRECTIONS + 1):
-            await cluster.until(Paper, "a", lambda paper: paper.text == "ours")
+            await cluster.eventually(Paper, "a", lambda paper: paper.text == "ours")
             await spoil(cluster, {"text": "theirs"})
-        await cluster.until(Paper, "a", lambda paper: paper.text == "ours")
+        await cluster.eventually(Paper, "a", lambda paper: paper.text == "ours")
     assert caught
 
 
@@ -170,16 +171,16 @@ async def test_two_controllers_that_fight_over_a_status_are_slowed_down(cluster:
 
         return Controller(Box, claim, name=note)
 
-    async with cluster.running(claiming("one"), claiming("two")) as manager:
+    async with running(cluster, claiming("one"), claiming("two")) as manager:
         await cluster.create(Box(Meta("a")))
 
         async def reported() -> bool:
             return samples(manager, "kubewright_contested_fields_total") != {"": 0} and bool(
-                await cluster.events("FieldConflict")
+                await events(cluster, "FieldConflict")
             )
 
-        await cluster.eventually(reported)
-    [note, *_] = sorted(event.note for event in await cluster.events("FieldConflict"))
+        await eventually(reported)
+    [note, *_] = sorted(event.note for event in await events(cluster, "FieldConflict"))
     assert "one" in note
     assert "two" in note
     assert "status.note" in note

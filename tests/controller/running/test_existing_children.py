@@ -8,11 +8,11 @@ import pytest
 from kubewright.api import Meta, OwnerReference, is_controlled_by, kind_of
 from kubewright.api.builtin import core_v1
 from kubewright.controller import Context, Controller, OwnedByAnother, needs
+from kubewright.testing import Cluster, eventually
 from kubewright.testing.virtual_time import virtual_time
 
-from .cluster import Cluster, settled
 from .kinds import Box, Paper
-from .test_faults import eventually, ours, stage
+from .operators import events, ours, running, settled, with_boxes
 
 
 def references(kind: str, name: str, uid: str) -> list[OwnerReference]:
@@ -37,7 +37,7 @@ async def refusal(cluster: Cluster, *, adopt: bool = False) -> str:
         except OwnedByAnother as error:
             refused.put_nowait(str(error))
 
-    async with cluster.running(Controller(Box, reconcile, owns=[Paper])):
+    async with running(cluster, Controller(Box, reconcile, owns=[Paper])):
         await cluster.create(Box(Meta("a")))
         async with asyncio.timeout(60):
             return await refused.get()
@@ -90,9 +90,9 @@ async def test_adopt_takes_over_an_existing_object(
     async def reconcile(box: Box, ctx: Context) -> None:
         await ctx.apply(Paper(Meta("a"), text="ours"), adopt=True)
 
-    async with cluster.running(Controller(Box, reconcile, owns=[Paper])) as manager:
+    async with running(cluster, Controller(Box, reconcile, owns=[Paper])) as manager:
         box = await cluster.create(Box(Meta("a")))
-        paper = await cluster.until(Paper, "a", lambda found: found.text == "ours")
+        paper = await cluster.eventually(Paper, "a", lambda found: found.text == "ours")
         assert is_controlled_by(paper, box)
         assert paper.metadata.uid == before.metadata.uid
         assert len(paper.metadata.owner_references) == 1
@@ -108,9 +108,9 @@ async def test_an_object_of_a_kind_that_is_only_needed_is_shared(cluster: Cluste
         await ctx.apply(Paper(Meta("a"), text="ours"))
 
     shared = [needs(Paper, "get", "create", "patch")]
-    async with cluster.running(Controller(Box, reconcile, needs=shared)):
+    async with running(cluster, Controller(Box, reconcile, needs=shared)):
         await cluster.create(Box(Meta("a")))
-        paper = await cluster.until(Paper, "a", lambda found: found.text == "ours")
+        paper = await cluster.eventually(Paper, "a", lambda found: found.text == "ours")
         assert paper.metadata.owner_references == []
 
 
@@ -129,22 +129,18 @@ async def test_an_object_that_is_created_between_read_and_apply_is_reported() ->
     async def reconcile(box: Box, ctx: Context) -> None:
         await ctx.apply(Paper(Meta("a"), text="ours"))
 
-    async with stage() as on:
-        await on.cluster.install(Paper)
-        async with on.cluster.running(Controller(Box, reconcile, owns=[Paper])):
-            with on.server.faults.add(match=ours(verbs=("patch",)), delay=5.0, times=1) as slow:
-                await on.cluster.create(Box(Meta("a")))
-
-                async def under_way() -> bool:
-                    return slow.hits == 1
-
-                await eventually(under_way)
-                await on.cluster.create(Paper(Meta("a"), text="theirs"))
+    async with with_boxes() as cluster:
+        await cluster.install(Paper)
+        async with running(cluster, Controller(Box, reconcile, owns=[Paper])):
+            with cluster.faults.add(match=ours(verbs=("patch",)), delay=5.0, times=1) as slow:
+                await cluster.create(Box(Meta("a")))
+                await eventually(lambda: slow.hits == 1)
+                await cluster.create(Paper(Meta("a"), text="theirs"))
 
                 async def reported() -> bool:
-                    return bool(await on.cluster.events("ExistingObjectAdopted"))
+                    return bool(await events(cluster, "ExistingObjectAdopted"))
 
                 await eventually(reported)
-            (event,) = await on.cluster.events("ExistingObjectAdopted")
+            (event,) = await events(cluster, "ExistingObjectAdopted")
             assert event.regarding.name == "a"
             assert "was created by another client just before controller box applied it" in event.note

@@ -12,9 +12,10 @@ import kubewright as kw
 from kubewright.api import Meta
 from kubewright.backoff import Backoff
 from kubewright.controller import Context, Controller, Options, Result, TerminalError, needs
+from kubewright.testing import Cluster, eventually
 
-from .cluster import Cluster, settled
 from .kinds import Box, BoxStatus, Paper
+from .operators import events, running, settled
 
 QUICK = Options(backoff=Backoff(base=0.001, maximum=0.01))
 
@@ -39,13 +40,9 @@ class Failing:
 async def run(cluster: Cluster, reconciler: Failing, runs: int, options: Options = QUICK) -> dict[str, int]:
     """Reconcile one Box until the reconciler has run so often; return the controller's outcomes."""
     await cluster.install(Box)
-    async with cluster.running(Controller(Box, reconciler, options=options)) as manager:
+    async with running(cluster, Controller(Box, reconciler, options=options)) as manager:
         await cluster.create(Box(Meta("a")))
-
-        async def enough() -> bool:
-            return reconciler.runs >= runs
-
-        await cluster.eventually(enough)
+        await eventually(lambda: reconciler.runs >= runs)
         await settled(manager)
         return manager.statistics().controllers[0].outcomes
 
@@ -77,13 +74,9 @@ async def test_retry_later_is_one_line_without_a_traceback(
 async def test_retry_later_is_not_counted_as_an_error(cluster: Cluster) -> None:
     await cluster.install(Box)
     reconciler = Failing(kw.RetryLater("away"))
-    async with cluster.running(Controller(Box, reconciler, options=QUICK)) as manager:
+    async with running(cluster, Controller(Box, reconciler, options=QUICK)) as manager:
         await cluster.create(Box(Meta("a")))
-
-        async def twice() -> bool:
-            return reconciler.runs == 2
-
-        await cluster.eventually(twice)
+        await eventually(lambda: reconciler.runs == 2)
         await settled(manager)
         errors = manager.metrics.counter("controller_runtime_reconcile_errors_total", "", ("controller",))
         assert errors.labels(controller="box").value == 0
@@ -116,17 +109,14 @@ async def test_a_success_resets_the_backoff_of_retry_later(
 ) -> None:
     await cluster.install(Box)
     reconciler = Failing(kw.RetryLater("away"), kw.RetryLater("away"), None, kw.RetryLater("away"))
-    async with cluster.running(Controller(Box, reconciler, options=QUICK)):
+    async with running(cluster, Controller(Box, reconciler, options=QUICK)):
         box = await cluster.create(Box(Meta("a")))
 
         async def ran(times: int) -> None:
-            async def enough() -> bool:
-                return reconciler.runs >= times
-
-            await cluster.eventually(enough)
+            await eventually(lambda: reconciler.runs >= times)
 
         await ran(3)
-        await cluster.merge(box, {"spec": {"size": 2}})
+        await cluster.client.patch(box, {"spec": {"size": 2}})
         await ran(5)
     messages = [record.getMessage() for record in records_of(caplog)]
     assert messages == [f"Retrying in {delay} ms: away" for delay in (1, 2, 1)]
@@ -164,22 +154,22 @@ async def test_a_finalizer_that_retries_later_reports_a_normal_event(cluster: Cl
             if error := self.left.pop(0):
                 raise error
 
-    async with cluster.running(Controller(Box, Slow(), finalizer="test.example.com/slow")):
+    async with running(cluster, Controller(Box, Slow(), finalizer="test.example.com/slow")):
         box = await cluster.create(Box(Meta("a")))
 
         async def has_finalizer() -> bool:
             return bool((await cluster.get(Box, "a")).metadata.finalizers)
 
-        await cluster.eventually(has_finalizer)
+        await eventually(has_finalizer)
         await cluster.client.delete(box)
 
         async def reported() -> bool:
-            events = await cluster.events("FinalizerPending")
-            return [(event.type, event.note) for event in events] == [
+            found = await events(cluster, "FinalizerPending")
+            return [(event.type, event.note) for event in found] == [
                 ("Normal", "test.example.com/slow: the disk is being erased")
             ]
 
-        await cluster.eventually(reported)
+        await eventually(reported)
 
 
 async def test_an_unexpected_error_has_its_traceback_once(
@@ -219,17 +209,14 @@ async def test_an_error_after_a_success_has_its_traceback_again(
     caplog.set_level(logging.INFO)
     await cluster.install(Box)
     reconciler = Failing(KeyError("a"), None, KeyError("a"))
-    async with cluster.running(Controller(Box, reconciler, options=QUICK)):
+    async with running(cluster, Controller(Box, reconciler, options=QUICK)):
         box = await cluster.create(Box(Meta("a")))
 
         async def ran(times: int) -> None:
-            async def enough() -> bool:
-                return reconciler.runs >= times
-
-            await cluster.eventually(enough)
+            await eventually(lambda: reconciler.runs >= times)
 
         await ran(2)
-        await cluster.merge(box, {"spec": {"size": 2}})
+        await cluster.client.patch(box, {"spec": {"size": 2}})
         await ran(4)
     assert [bool(record.exc_info) for record in records_of(caplog, logging.ERROR)] == [True, True]
 
@@ -263,13 +250,9 @@ async def test_an_api_error_names_the_line_of_the_call(
         await ctx.get(Paper, "missing")
 
     controller = Controller(Box, reconcile, needs=[needs(Paper, "get")], options=QUICK)
-    async with cluster.running(controller):
+    async with running(cluster, controller):
         await cluster.create(Box(Meta("a")))
-
-        async def failed() -> bool:
-            return bool(records_of(caplog, logging.ERROR))
-
-        await cluster.eventually(failed)
+        await eventually(lambda: bool(records_of(caplog, logging.ERROR)))
     record = records_of(caplog, logging.ERROR)[0]
     assert "missing" in record.getMessage()
     assert record.exc_info is None
@@ -296,9 +279,9 @@ async def test_each_reconcile_is_one_line_at_debug_level(
             await ctx.apply(Paper(Meta("p"), text="hello"))
             raise kw.RetryLater("the paper is wet")
 
-    async with cluster.running(Controller(Box, reconcile, owns=[Paper], options=QUICK)) as manager:
+    async with running(cluster, Controller(Box, reconcile, owns=[Paper], options=QUICK)) as manager:
         await cluster.create(Box(Meta("a")))
-        await cluster.until(Paper, "p", lambda paper: paper.text == "hello")
+        await cluster.eventually(Paper, "p", lambda paper: paper.text == "hello")
         await settled(manager)
     first, *others = [fields_of(record) for record in caplog.records if record.getMessage() == "Reconciled"]
     assert (first["controller"], first["name"], first["outcome"]) == ("box", "a", "requeue")
@@ -320,7 +303,7 @@ async def test_a_status_that_is_written_before_a_failure_does_not_cancel_the_bac
         await ctx.patch_status(box, BoxStatus(note=f"attempt {len(runs)} failed"))
         raise kw.RetryLater("away", after=3600)
 
-    async with cluster.running(Controller(Box, reconcile)) as manager:
+    async with running(cluster, Controller(Box, reconcile)) as manager:
         box = await cluster.create(Box(Meta("a")))
 
         async def stored() -> bool:
@@ -328,16 +311,12 @@ async def test_a_status_that_is_written_before_a_failure_does_not_cancel_the_bac
                 await cluster.client.get(Box, "a", cluster.namespace)
             ).status.note == f"attempt {len(runs)} failed"
 
-        await cluster.eventually(stored)
+        await eventually(stored)
         await settled(manager)
         assert runs == [""]
         await cluster.client.patch(box, {"metadata": {"labels": {"by": "user"}}})
-
-        async def seen() -> bool:
-            return runs[-1] == "user"
-
-        await cluster.eventually(seen)
-        await cluster.eventually(stored)
+        await eventually(lambda: runs[-1] == "user")
+        await eventually(stored)
         await settled(manager)
         assert runs == ["", "user"]
 
@@ -358,10 +337,6 @@ async def test_a_change_that_comes_along_with_the_own_status_is_reconciled_after
             await ctx.patch_status(box, {"note": "failed"})
             raise kw.RetryLater("away", after=3600)
 
-    async with cluster.running(Controller(Box, reconcile)):
+    async with running(cluster, Controller(Box, reconcile)):
         await cluster.create(Box(Meta("a")))
-
-        async def reconciled() -> bool:
-            return seen[-1:] == ["user"]
-
-        await cluster.eventually(reconciled)
+        await eventually(lambda: seen[-1:] == ["user"])

@@ -5,22 +5,24 @@ Time is virtual: minutes of an outage, silent streams and backoffs cost nothing.
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
-from kubewright.api import ApiError, Conflict, ConnectionLost, KubewrightError, Meta, kind_of
+from kubewright.api import ApiError, Conflict, ConnectionLost, Meta, kind_of
 from kubewright.api.builtin import apiextensions_v1, rbac_v1
-from kubewright.client import Client, Impersonation, config_from_kubeconfig
+from kubewright.client import Impersonation
 from kubewright.controller import Context, Controller, Operator, needs, rules_for
-from kubewright.devserver import Match, Server
+from kubewright.devserver import Match
 from kubewright.manager import Manager
+from kubewright.testing import Cluster, eventually
 from kubewright.testing.virtual_time import virtual_time
 
-from .cluster import OPTIONS, Cluster
 from .kinds import Box, BoxStatus
+from .operators import LONG, OPTIONS, ours, running, with_boxes
 
 OPERATOR = "the-operator"
 GROUP = "running.example.com"
@@ -33,55 +35,14 @@ async def ready_as_big(box: Box, ctx: Context) -> None:
 BOXES = Controller(Box, ready_as_big)
 
 
-class Stage(NamedTuple):
-    """A server that can be troubled, and the cluster it serves."""
-
-    server: Server
-    cluster: Cluster
-
-
-@asynccontextmanager
-async def stage() -> AsyncIterator[Stage]:
-    async with Server(disable_admission_plugins=("ServiceAccount",)) as server:
-        config = config_from_kubeconfig(server.kubeconfig())
-        async with Client(config, field_manager="test", user_agent="test") as client:
-            cluster = await Cluster.prepare(config, client)
-            await cluster.install(Box)
-            yield Stage(server, cluster)
-
-
-async def eventually(probe: Callable[[], Awaitable[Any]], seconds: float = 900.0) -> Any:
-    """Wait, in the loop's time, until the probe returns something true; failures count as not yet."""
-    last: Exception | None = None
-    try:
-        async with asyncio.timeout(seconds):
-            while True:
-                try:
-                    if found := await probe():
-                        return found
-                except KubewrightError as error:
-                    last = error
-                await asyncio.sleep(0.5)
-    except TimeoutError:
-        raise AssertionError(f"it never came; last: {last}") from None
-
-
 async def is_ready(cluster: Cluster, name: str, size: int) -> None:
-    async def probe() -> bool:
-        return (await cluster.get(Box, name)).status.ready == size
-
-    await eventually(probe)
-
-
-def ours(**more: Any) -> Match:
-    """Match the operator's requests, not the test's own."""
-    return Match(agent="kubewright", **more)
+    await cluster.eventually(Box, name, lambda box: box.status.ready == size, timeout=LONG)
 
 
 @virtual_time
 async def test_a_storm_of_429_is_waited_out() -> None:
-    async with stage() as (server, cluster), cluster.running(BOXES) as manager:
-        with server.faults.add(match=ours(verbs=("patch",)), fail=429, retry_after=7, times=60) as storm:
+    async with with_boxes() as cluster, running(cluster, BOXES) as manager:
+        with cluster.faults.add(match=ours(verbs=("patch",)), fail=429, retry_after=7, times=60) as storm:
             for number in range(5):
                 await cluster.create(Box(Meta(f"b{number}")))
             for number in range(5):
@@ -92,9 +53,9 @@ async def test_a_storm_of_429_is_waited_out() -> None:
 
 @virtual_time
 async def test_watches_that_meet_429_are_opened_again() -> None:
-    async with stage() as (server, cluster), cluster.running(BOXES):
-        with server.faults.add(match=ours(verbs=("watch",)), fail=429, retry_after=20, times=10) as storm:
-            server.faults.cut_watches(ours(), how="reset")
+    async with with_boxes() as cluster, running(cluster, BOXES):
+        with cluster.faults.add(match=ours(verbs=("watch",)), fail=429, retry_after=20, times=10) as storm:
+            cluster.faults.cut_watches(ours(), how="reset")
             await cluster.create(Box(Meta("a")))
             await is_ready(cluster, "a", 1)
         assert storm.hits == 10
@@ -153,16 +114,16 @@ class Relay:
 
 @virtual_time
 async def test_a_watch_that_stalls_silently_is_given_up_and_opened_again() -> None:
-    async with stage() as (server, cluster):
-        relay = Relay(server.port)
+    async with with_boxes() as cluster:
+        relay = Relay(urlsplit(cluster.config.server).port or 443)
         async with relay.running() as port:
             cluster.config = dataclasses.replace(cluster.config, server=f"https://127.0.0.1:{port}")
-            async with cluster.running(BOXES):
+            async with running(cluster, BOXES):
                 box = await cluster.create(Box(Meta("a")))
                 await is_ready(cluster, "a", 1)
                 assert relay.stall() > 0
                 began = asyncio.get_running_loop().time()
-                await cluster.merge(box, {"spec": {"size": 2}})
+                await cluster.client.patch(box, {"spec": {"size": 2}})
                 await is_ready(cluster, "a", 2)
                 # Only a timeout can have detected it: the connection was never closed.
                 assert asyncio.get_running_loop().time() - began > 60
@@ -170,31 +131,31 @@ async def test_a_watch_that_stalls_silently_is_given_up_and_opened_again() -> No
 
 @virtual_time
 async def test_the_server_may_be_down_at_the_start() -> None:
-    async with stage() as (server, cluster):
+    async with with_boxes() as cluster:
         await cluster.create(Box(Meta("a")))
         options = dataclasses.replace(OPTIONS, namespaces=(cluster.namespace,), cache_sync_timeout=600.0)
         manager = Manager(Operator(BOXES), cluster.config, options)
         async with asyncio.TaskGroup() as group:
-            with server.faults.add(match=ours(), fail="reset") as down:
-                running = group.create_task(manager.run())
+            with cluster.faults.add(match=ours(), fail="reset") as down:
+                work = group.create_task(manager.run())
                 await asyncio.sleep(180)
                 assert not manager.synced.is_set()
                 assert manager.readiness.failures()
                 assert down.hits > 3
             await is_ready(cluster, "a", 1)
             assert manager.readiness.failures() == {}
-            running.cancel()
+            work.cancel()
 
 
 @virtual_time
 @pytest.mark.parametrize("how", ["reset", 503])
 async def test_the_server_may_be_away_for_minutes_in_between(how: Any) -> None:
-    async with stage() as (server, cluster), cluster.running(BOXES) as manager:
+    async with with_boxes() as cluster, running(cluster, BOXES) as manager:
         box = await cluster.create(Box(Meta("a")))
         await is_ready(cluster, "a", 1)
-        with server.faults.add(match=ours(), fail=how) as down:
-            server.faults.cut_watches(ours(), how="reset")
-            await cluster.merge(box, {"spec": {"size": 2}})
+        with cluster.faults.add(match=ours(), fail=how) as down:
+            cluster.faults.cut_watches(ours(), how="reset")
+            await cluster.client.patch(box, {"spec": {"size": 2}})
             await cluster.create(Box(Meta("b")))
             await asyncio.sleep(600)
             assert 10 < down.hits < 600  # less than one request a second
@@ -208,12 +169,12 @@ async def test_the_server_may_be_away_for_minutes_in_between(how: Any) -> None:
 def test_changes_are_seen_within_10_s_of_the_servers_return(outage: float, expired: bool) -> None:
     @virtual_time
     async def check() -> None:
-        async with stage() as (server, cluster), cluster.running(BOXES):
+        async with with_boxes() as cluster, running(cluster, BOXES):
             box = await cluster.create(Box(Meta("a")))
             await is_ready(cluster, "a", 1)
-            with server.faults.add(match=ours(), fail="reset"):
-                server.faults.cut_watches(ours(), how="expire" if expired else "reset")
-                await cluster.merge(box, {"spec": {"size": 2}})
+            with cluster.faults.add(match=ours(), fail="reset"):
+                cluster.faults.cut_watches(ours(), how="expire" if expired else "reset")
+                await cluster.client.patch(box, {"spec": {"size": 2}})
                 await asyncio.sleep(outage)
             returned = asyncio.get_running_loop().time()
             await is_ready(cluster, "a", 2)
@@ -224,15 +185,15 @@ def test_changes_are_seen_within_10_s_of_the_servers_return(outage: float, expir
 
 @virtual_time
 async def test_one_refusal_with_a_long_retry_after_does_not_blind_a_watch() -> None:
-    async with stage() as (server, cluster), cluster.running(BOXES):
+    async with with_boxes() as cluster, running(cluster, BOXES):
         box = await cluster.create(Box(Meta("a")))
         await is_ready(cluster, "a", 1)
-        with server.faults.add(
+        with cluster.faults.add(
             match=ours(verbs=("watch", "list")), fail=429, retry_after=3600, times=1
         ) as once:
-            server.faults.cut_watches(ours(), how="reset")
+            cluster.faults.cut_watches(ours(), how="reset")
             began = asyncio.get_running_loop().time()
-            await cluster.merge(box, {"spec": {"size": 2}})
+            await cluster.client.patch(box, {"spec": {"size": 2}})
             await is_ready(cluster, "a", 2)
         assert once.hits == 1
         assert asyncio.get_running_loop().time() - began <= 15
@@ -240,9 +201,9 @@ async def test_one_refusal_with_a_long_retry_after_does_not_blind_a_watch() -> N
 
 @virtual_time
 async def test_an_operator_whose_watches_are_refused_for_long_is_not_ready() -> None:
-    async with stage() as (server, cluster), cluster.running(BOXES) as manager:
-        with server.faults.add(match=ours(verbs=("watch", "list")), fail=429, retry_after=3600):
-            server.faults.cut_watches(ours(), how="reset")
+    async with with_boxes() as cluster, running(cluster, BOXES) as manager:
+        with cluster.faults.add(match=ours(verbs=("watch", "list")), fail=429, retry_after=3600):
+            cluster.faults.cut_watches(ours(), how="reset")
             await asyncio.sleep(120)
             assert "the watch has failed for" in str(manager.readiness.failures())
         await asyncio.sleep(30)
@@ -251,20 +212,16 @@ async def test_an_operator_whose_watches_are_refused_for_long_is_not_ready() -> 
 
 @virtual_time
 async def test_lost_history_is_read_anew_and_what_went_meanwhile_is_gone() -> None:
-    async with stage() as (server, cluster), cluster.running(BOXES) as manager:
+    async with with_boxes() as cluster, running(cluster, BOXES) as manager:
         box = await cluster.create(Box(Meta("a")))
         await is_ready(cluster, "a", 1)
-        with server.faults.add(match=ours(verbs=("watch", "list")), fail=503):
-            server.faults.cut_watches(ours(), how="expire")
+        with cluster.faults.add(match=ours(verbs=("watch", "list")), fail=503):
+            cluster.faults.cut_watches(ours(), how="expire")
             await cluster.client.delete(box)
             await cluster.create(Box(Meta("b")))
             await asyncio.sleep(30)
         await is_ready(cluster, "b", 1)
-
-        async def one_left() -> bool:
-            return manager.statistics().cached_objects == 1
-
-        await eventually(one_left)
+        await eventually(lambda: manager.statistics().cached_objects == 1, timeout=LONG)
 
 
 @virtual_time
@@ -272,20 +229,20 @@ async def test_a_deletion_that_meets_a_conflict_is_tried_again() -> None:
     async def take_away(box: Box, ctx: Context) -> None:
         await ctx.delete(box)
 
-    async with stage() as (server, cluster):
-        server.faults.add(match=ours(verbs=("delete",)), fail=409, times=2)
-        async with cluster.running(Controller(Box, take_away, needs=[needs(Box, "delete")])):
+    async with with_boxes() as cluster:
+        cluster.faults.add(match=ours(verbs=("delete",)), fail=409, times=2)
+        async with running(cluster, Controller(Box, take_away, needs=[needs(Box, "delete")])):
             await cluster.create(Box(Meta("a")))
 
             async def none_left() -> bool:
                 return not await cluster.client.list(Box, namespace=cluster.namespace)
 
-            await eventually(none_left)
+            await eventually(none_left, timeout=LONG)
 
 
 @virtual_time
 async def test_rights_that_are_taken_away_are_named_and_their_return_is_enough() -> None:
-    async with stage() as (server, cluster):
+    async with with_boxes() as cluster:
         rules = [
             rbac_v1.PolicyRule(
                 api_groups=list(rule.api_groups), resources=list(rule.resources), verbs=list(rule.verbs)
@@ -303,17 +260,14 @@ async def test_rights_that_are_taken_away_are_named_and_their_return_is_enough()
             )
         )
         cluster.config = dataclasses.replace(cluster.config, impersonate=Impersonation(user=OPERATOR))
-        async with cluster.running(BOXES) as manager:
+        async with running(cluster, BOXES) as manager:
             box = await cluster.create(Box(Meta("a")))
             await is_ready(cluster, "a", 1)
             await cluster.client.patch(role, {"rules": []}, type="merge")
-            await cluster.merge(box, {"spec": {"size": 2}})
-            server.faults.cut_watches(ours())
+            await cluster.client.patch(box, {"spec": {"size": 2}})
+            cluster.faults.cut_watches(ours())
 
-            async def named() -> str | None:
-                return manager.readiness.failures().get("caches")
-
-            problem = await eventually(named)
+            problem = await eventually(lambda: manager.readiness.failures().get("caches"), timeout=LONG)
             assert "missing rule" in problem
             assert 'resources: ["boxes"]' in problem
             await cluster.client.patch(
@@ -334,16 +288,16 @@ async def test_rights_that_are_taken_away_are_named_and_their_return_is_enough()
 
 @virtual_time
 async def test_a_definition_that_is_deleted_and_comes_back_is_followed() -> None:
-    async with stage() as (_, cluster), cluster.running(BOXES) as manager:
+    async with with_boxes() as cluster, running(cluster, BOXES) as manager:
         await cluster.create(Box(Meta("old")))
         await is_ready(cluster, "old", 1)
         kind = kind_of(Box)
         await cluster.client.delete(apiextensions_v1.CustomResourceDefinition, f"{kind.plural}.{kind.group}")
 
-        async def named() -> bool:
-            return "is its CRD installed?" in (manager.readiness.failures().get("caches") or "")
-
-        await eventually(named)
+        await eventually(
+            lambda: "is its CRD installed?" in (manager.readiness.failures().get("caches") or ""),
+            timeout=LONG,
+        )
         assert manager.statistics().cached_objects == 0
         await install_again(cluster)
         await cluster.create(Box(Meta("new")))
@@ -353,33 +307,27 @@ async def test_a_definition_that_is_deleted_and_comes_back_is_followed() -> None
 
 async def install_again(cluster: Cluster) -> None:
     async def installed() -> bool:
-        try:
-            await cluster.install(Box)
-        except ApiError:
-            return False  # the old definition is still going
+        await cluster.install(Box)
         return True
 
-    await eventually(installed)
+    # The old definition is still being deleted.
+    await eventually(installed, ignore=ApiError, timeout=LONG)
 
 
 @virtual_time
 async def test_an_answer_that_never_came_leads_to_no_second_child() -> None:
-    async with stage() as (server, cluster), cluster.running(BOXES):
-        with server.faults.add(match=ours(verbs=("patch",)), fail="reset", when="after", times=3) as lost:
+    async with with_boxes() as cluster, running(cluster, BOXES):
+        with cluster.faults.add(match=ours(verbs=("patch",)), fail="reset", when="after", times=3) as lost:
             await cluster.create(Box(Meta("a")))
             await is_ready(cluster, "a", 1)
-
-            async def all_struck() -> bool:
-                return lost.hits >= 1
-
-            await eventually(all_struck)
+            await eventually(lambda: lost.hits >= 1, timeout=LONG)
 
 
 @pytest.mark.parametrize("guard", ["none", "uid", "resourceVersion"])
 def test_an_element_is_appended_once_when_the_answer_is_lost(guard: str) -> None:
     @virtual_time
     async def check() -> None:
-        async with stage() as (server, cluster):
+        async with with_boxes() as cluster:
             box = await cluster.create(Box(Meta("a", finalizers=[f"{GROUP}/first"])))
             version = {
                 "op": "replace",
@@ -394,7 +342,9 @@ def test_an_element_is_appended_once_when_the_answer_is_lost(guard: str) -> None
             }
             add = {"op": "add", "path": "/metadata/finalizers/-", "value": f"{GROUP}/second"}
             with (
-                server.faults.add(match=Match(verbs=("patch",)), fail="reset", when="after", times=1) as lost,
+                cluster.faults.add(
+                    match=Match(verbs=("patch",)), fail="reset", when="after", times=1
+                ) as lost,
                 pytest.raises((ConnectionLost, Conflict)),
             ):
                 await cluster.client.patch(box, [*guards[guard], add], type="json")
@@ -422,15 +372,13 @@ def test_a_change_is_made_once_when_the_answer_to_an_update_is_lost(how: str) ->
                     errors.append(error)
                     raise
 
-        async with stage() as (server, cluster):
+        async with with_boxes() as cluster:
             await cluster.create(Box(Meta("a")))
-            with server.faults.add(match=ours(verbs=("patch",)), fail="reset", when="after", times=1) as lost:
-                async with cluster.running(Controller(Box, reconcile, needs=[needs(Box, "get", "patch")])):
-
-                    async def failed() -> bool:
-                        return bool(errors)
-
-                    await eventually(failed)
+            with cluster.faults.add(
+                match=ours(verbs=("patch",)), fail="reset", when="after", times=1
+            ) as lost:
+                async with running(cluster, Controller(Box, reconcile, needs=[needs(Box, "get", "patch")])):
+                    await eventually(lambda: bool(errors), timeout=LONG)
             assert lost.hits == 1
             assert "the answer to an earlier attempt was lost" in str(errors[0])
             assert (await cluster.get(Box, "a")).spec.size == 2

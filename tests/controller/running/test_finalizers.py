@@ -2,11 +2,11 @@ import pytest
 
 from kubewright.api import Meta, owner_reference, to_wire
 from kubewright.api.builtin import core_v1
-from kubewright.client import ClusterConfig
 from kubewright.controller import Context, Controller, Options, owned
+from kubewright.testing import Cluster, eventually
 
-from .cluster import Cluster, settled, wait_for_collector, writes
 from .kinds import Box, Paper
+from .operators import create_misfit, events, running, settled, wait_for_collector, writes
 
 OWN = "running.example.com/own"
 CHILD = "running.example.com/child"
@@ -33,14 +33,14 @@ async def test_an_object_is_kept_until_its_finalizer_has_run(cluster: Cluster) -
     await cluster.install(Box)
     boxes = Boxes()
     boxes.failures = 2
-    async with cluster.running(Controller(Box, boxes, finalizer=OWN)) as manager:
+    async with running(cluster, Controller(Box, boxes, finalizer=OWN)) as manager:
         box = await cluster.create(Box(Meta("a")))
-        await cluster.until(Box, "a", lambda found: found.metadata.finalizers == [OWN])
+        await cluster.eventually(Box, "a", lambda found: found.metadata.finalizers == [OWN])
         await settled(manager)
         assert boxes.reconciled
         boxes.reconciled.clear()
         await cluster.client.delete(box)
-        await cluster.gone(Box, "a")
+        await cluster.eventually_gone(Box, "a")
         assert boxes.finalized == ["a"]
         assert boxes.reconciled == []
         assert manager.statistics().controllers[0].outcomes["error"] == 2
@@ -50,13 +50,13 @@ async def test_an_event_reports_why_a_deleted_object_is_not_gone(cluster: Cluste
     await cluster.install(Box)
     boxes = Boxes()
     boxes.failures = 1
-    async with cluster.running(Controller(Box, boxes, finalizer=OWN)):
+    async with running(cluster, Controller(Box, boxes, finalizer=OWN)):
         box = await cluster.create(Box(Meta("reported")))
-        await cluster.until(Box, "reported", lambda found: found.metadata.finalizers == [OWN])
+        await cluster.eventually(Box, "reported", lambda found: found.metadata.finalizers == [OWN])
         await cluster.client.delete(box)
-        await cluster.gone(Box, "reported")
+        await cluster.eventually_gone(Box, "reported")
 
-        (reported,) = await cluster.eventually(lambda: cluster.events("FinalizerFailed"))
+        (reported,) = await eventually(lambda: events(cluster, "FinalizerFailed"))
         assert (reported.type, reported.regarding.name, reported.note) == (
             "Warning",
             "reported",
@@ -70,30 +70,30 @@ async def test_what_was_deleted_while_the_operator_was_away_is_finalized_on_its_
     await cluster.install(Box)
     boxes = Boxes()
     declared = Controller(Box, boxes, finalizer=OWN)
-    async with cluster.running(declared):
+    async with running(cluster, declared):
         box = await cluster.create(Box(Meta("a")))
-        await cluster.until(Box, "a", lambda found: found.metadata.finalizers == [OWN])
+        await cluster.eventually(Box, "a", lambda found: found.metadata.finalizers == [OWN])
     await cluster.client.delete(box)
     assert (await cluster.get(Box, "a")).metadata.deletion_timestamp is not None
-    async with cluster.running(declared):
-        await cluster.gone(Box, "a")
+    async with running(cluster, declared):
+        await cluster.eventually_gone(Box, "a")
     assert boxes.finalized == ["a"]
 
 
 async def test_finalizers_of_others_are_left_alone(cluster: Cluster) -> None:
     await cluster.install(Box)
     boxes = Boxes()
-    async with cluster.running(Controller(Box, boxes, finalizer=OWN)) as manager:
+    async with running(cluster, Controller(Box, boxes, finalizer=OWN)) as manager:
         box = await cluster.create(Box(Meta("a", finalizers=["other.example.com/x"])))
-        await cluster.until(Box, "a", lambda found: OWN in found.metadata.finalizers)
+        await cluster.eventually(Box, "a", lambda found: OWN in found.metadata.finalizers)
         await cluster.client.delete(box)
-        left = await cluster.until(
+        left = await cluster.eventually(
             Box, "a", lambda found: found.metadata.finalizers == ["other.example.com/x"]
         )
         await settled(manager)
         assert boxes.finalized == ["a"]
-        await cluster.merge(left, {"metadata": {"finalizers": None}})
-        await cluster.gone(Box, "a")
+        await cluster.client.patch(left, {"metadata": {"finalizers": None}})
+        await cluster.eventually_gone(Box, "a")
 
 
 async def test_a_controller_may_ask_for_objects_that_are_being_deleted(cluster: Cluster) -> None:
@@ -105,8 +105,8 @@ async def test_a_controller_may_ask_for_objects_that_are_being_deleted(cluster: 
 
     box = await cluster.create(Box(Meta("a", finalizers=["other.example.com/x"])))
     await cluster.client.delete(box)
-    async with cluster.running(
-        Controller(Box, reconcile, options=Options(reconcile_terminating=True))
+    async with running(
+        cluster, Controller(Box, reconcile, options=Options(reconcile_terminating=True))
     ) as manager:
         await settled(manager)
     assert seen == [True]
@@ -118,33 +118,33 @@ async def make_paper(box: Box, ctx: Context) -> None:
 
 async def test_a_child_with_a_finalizer_is_let_go_and_made_again(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
-    async with cluster.running(Controller(Box, make_paper, owns=[owned(Paper, finalizer=CHILD)])) as manager:
+    async with running(cluster, Controller(Box, make_paper, owns=[owned(Paper, finalizer=CHILD)])) as manager:
         await cluster.create(Box(Meta("a")))
-        paper = await cluster.until(Paper, "a", lambda found: found.metadata.finalizers == [CHILD])
+        paper = await cluster.eventually(Paper, "a", lambda found: found.metadata.finalizers == [CHILD])
         await settled(manager)
         assert writes(manager) == 1
         await cluster.client.delete(paper)
-        again = await cluster.until(Paper, "a", lambda found: found.metadata.uid != paper.metadata.uid)
+        again = await cluster.eventually(Paper, "a", lambda found: found.metadata.uid != paper.metadata.uid)
         assert again.metadata.finalizers == [CHILD]
 
 
 async def test_children_are_let_go_when_their_owner_goes(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
-    async with cluster.running(Controller(Box, make_paper, owns=[owned(Paper, finalizer=CHILD)])):
+    async with running(cluster, Controller(Box, make_paper, owns=[owned(Paper, finalizer=CHILD)])):
         box = await cluster.create(Box(Meta("a")))
-        await cluster.until(Paper, "a", lambda found: found.metadata.finalizers == [CHILD])
+        await cluster.eventually(Paper, "a", lambda found: found.metadata.finalizers == [CHILD])
         await cluster.client.delete(box)
-        await cluster.until(Paper, "a", lambda found: found.metadata.finalizers == [])
+        await cluster.eventually(Paper, "a", lambda found: found.metadata.finalizers == [])
 
 
 async def test_only_the_end_of_the_owner_that_controls_a_child_lets_it_go(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
     declared = Controller(Box, make_paper, owns=[owned(Paper, finalizer=CHILD)])
-    async with cluster.running(declared) as manager:
+    async with running(cluster, declared) as manager:
         for name in ("a", "b"):
             await cluster.create(Box(Meta(name)))
-        paper = await cluster.until(Paper, "a", lambda found: found.metadata.finalizers == [CHILD])
-        other = await cluster.until(Paper, "b", lambda found: found.metadata.finalizers == [CHILD])
+        paper = await cluster.eventually(Paper, "a", lambda found: found.metadata.finalizers == [CHILD])
+        other = await cluster.eventually(Paper, "b", lambda found: found.metadata.finalizers == [CHILD])
         [reference] = to_wire(other)["metadata"]["ownerReferences"]
         shared = [
             {"op": "add", "path": "/metadata/ownerReferences/-", "value": reference | {"controller": False}}
@@ -152,7 +152,7 @@ async def test_only_the_end_of_the_owner_that_controls_a_child_lets_it_go(cluste
         shared_paper = await cluster.client.patch(paper, shared, type="json")
         await settled(manager)
         await cluster.client.delete(await cluster.get(Box, "b"))
-        await cluster.until(Paper, "b", lambda found: found.metadata.finalizers == [])
+        await cluster.eventually(Paper, "b", lambda found: found.metadata.finalizers == [])
         await settled(manager)
         assert (await cluster.get(Paper, "a")).metadata == shared_paper.metadata
 
@@ -162,51 +162,53 @@ async def test_reports_a_terminating_object_that_cannot_be_decoded_with_the_fix(
 ) -> None:
     await cluster.install(Box)
     broken = {"metadata": {"name": "broken", "finalizers": [OWN]}, "spec": {"size": "not a number"}}
-    untyped = await cluster.create_misfit(Box, broken)
+    untyped = await create_misfit(cluster, Box, broken)
     await cluster.client.delete(untyped, "broken", cluster.namespace)
     boxes = Boxes()
-    async with cluster.running(Controller(Box, boxes, finalizer=OWN)) as manager:
-        [event] = await cluster.eventually(lambda: cluster.events("Malformed"))
+    async with running(cluster, Controller(Box, boxes, finalizer=OWN)) as manager:
+        [event] = await eventually(lambda: events(cluster, "Malformed"))
         assert "spec.size" in event.note
         assert f"fix the object, or remove its finalizer {OWN} by hand" in event.note
         fine = await cluster.create(Box(Meta("fine")))
-        await cluster.client.delete(await cluster.until(Box, "fine", lambda box: box.metadata.finalizers))
-        await cluster.gone(Box, fine.metadata.name)
+        await cluster.client.delete(
+            await cluster.eventually(Box, "fine", lambda box: box.metadata.finalizers)
+        )
+        await cluster.eventually_gone(Box, fine.metadata.name)
         await settled(manager)
         repaired = {"spec": {"size": 3}}
         await cluster.client.patch(
             untyped, repaired, name="broken", namespace=cluster.namespace, type="merge"
         )
-        await cluster.gone(Box, "broken")
+        await cluster.eventually_gone(Box, "broken")
     assert boxes.finalized == ["fine", "broken"]
 
 
 ORPHANING = Controller(Box, make_paper, owns=[owned(Paper, finalizer=CHILD, when=lambda _: False)])
 
 
-@pytest.mark.parametrize("running", [False, True])
+@pytest.mark.parametrize("while_running", [False, True])
 async def test_an_orphaned_child_loses_the_finalizer_and_can_be_deleted(
-    collected: tuple[Cluster, ClusterConfig], running: bool
+    collected: Cluster, while_running: bool
 ) -> None:
-    cluster, _ = collected
+    cluster = collected
     await cluster.install(Box, Paper)
     await wait_for_collector(cluster)
-    async with cluster.running(ORPHANING):
+    async with running(cluster, ORPHANING):
         box = await cluster.create(Box(Meta("a")))
-        await cluster.until(Paper, "a", lambda found: found.metadata.finalizers == [CHILD])
-        if running:
+        await cluster.eventually(Paper, "a", lambda found: found.metadata.finalizers == [CHILD])
+        if while_running:
             await cluster.client.delete(box, propagation="Orphan")
-            await cluster.gone(Box, "a")
-            await cluster.until(Paper, "a", lambda found: found.metadata.finalizers == [])
-    if not running:
+            await cluster.eventually_gone(Box, "a")
+            await cluster.eventually(Paper, "a", lambda found: found.metadata.finalizers == [])
+    if not while_running:
         await cluster.client.delete(box, propagation="Orphan")
-        await cluster.gone(Box, "a")
-        orphan = await cluster.until(Paper, "a", lambda found: not found.metadata.owner_references)
+        await cluster.eventually_gone(Box, "a")
+        orphan = await cluster.eventually(Paper, "a", lambda found: not found.metadata.owner_references)
         assert orphan.metadata.finalizers == [CHILD]
-    async with cluster.running(ORPHANING) as manager:
-        orphan = await cluster.until(Paper, "a", lambda found: found.metadata.finalizers == [])
+    async with running(cluster, ORPHANING) as manager:
+        orphan = await cluster.eventually(Paper, "a", lambda found: found.metadata.finalizers == [])
         await cluster.client.delete(orphan)
-        await cluster.gone(Paper, "a")
+        await cluster.eventually_gone(Paper, "a")
         await settled(manager)
         assert manager.statistics().controllers[0].outcomes["error"] == 0
 
@@ -218,7 +220,7 @@ async def test_a_child_with_our_finalizer_that_another_object_controls_is_left_a
     other = await cluster.create(core_v1.ConfigMap(Meta("other")))
     theirs = Meta("theirs", finalizers=[CHILD], owner_references=[owner_reference(other)])
     await cluster.create(Paper(theirs))
-    async with cluster.running(ORPHANING) as manager:
+    async with running(cluster, ORPHANING) as manager:
         await settled(manager)
         assert writes(manager) == 0
 
@@ -229,7 +231,7 @@ async def test_a_child_that_is_applied_without_an_owner_gets_no_finalizer(cluste
     async def reconcile(box: Box, ctx: Context) -> None:
         await ctx.apply(Paper(Meta("free"), text=box.metadata.name), owned=False)
 
-    async with cluster.running(Controller(Box, reconcile, owns=[owned(Paper, finalizer=CHILD)])):
+    async with running(cluster, Controller(Box, reconcile, owns=[owned(Paper, finalizer=CHILD)])):
         await cluster.create(Box(Meta("a")))
-        free = await cluster.until(Paper, "free", lambda found: found.text == "a")
+        free = await cluster.eventually(Paper, "free", lambda found: found.text == "a")
         assert free.metadata.finalizers == []

@@ -1,6 +1,7 @@
 """What comes back is in the form that was asked for, and only objects of a kind are kept as such."""
 
 import dataclasses
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -8,9 +9,10 @@ import pytest
 from kubewright.api import Index, InvalidRequest, Kind, Meta, NotFound, kind_of
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.controller import Context, Controller, needs, watch
+from kubewright.testing import Cluster, eventually, isolated
 
-from .cluster import OPTIONS, Cluster
 from .kinds import Box, Paper
+from .operators import OPTIONS, running
 
 
 def deployment(name: str) -> dict[str, Any]:
@@ -22,6 +24,13 @@ def deployment(name: str) -> dict[str, Any]:
         "metadata": {"name": name},
         "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": pod},
     }
+
+
+@pytest.fixture
+async def elsewhere(cluster: Cluster) -> AsyncIterator[Cluster]:
+    """Provide a second namespace on the server of the test."""
+    async with isolated(cluster.server, cluster.kubeconfig, controllers=False) as made:
+        yield made
 
 
 async def test_the_answer_to_a_scale_is_not_taken_for_the_object_itself(cluster: Cluster) -> None:
@@ -37,13 +46,9 @@ async def test_the_answer_to_a_scale_is_not_taken_for_the_object_itself(cluster:
 
     scaling = needs(apps_v1.Deployment, "patch", subresource="scale")
     controller = Controller(Box, reconcile, owns=[apps_v1.Deployment], needs=[scaling])
-    async with cluster.running(controller):
+    async with running(cluster, controller):
         await cluster.create(Box(Meta("a")))
-
-        async def done() -> bool:
-            return len(found) >= 2
-
-        await cluster.eventually(done)
+        await eventually(lambda: len(found) >= 2)
     for deployed in found[:2]:
         assert deployed is not None
         assert [container.name for container in deployed.spec.template.spec.containers] == ["shell"]
@@ -65,23 +70,18 @@ async def test_a_read_gives_the_class_or_the_wire_value_as_it_is_asked(
         read.extend(await ctx.list(kind, namespace=box.metadata.namespace))
 
     declared = kind_of(Paper) if declares == "kind" else Paper
-    async with cluster.running(Controller(Box, reconcile, owns=[declared])):
+    async with running(cluster, Controller(Box, reconcile, owns=[declared])):
         await cluster.create(Box(Meta("a")))
-
-        async def done() -> bool:
-            return len(read) >= 4
-
-        await cluster.eventually(done)
+        await eventually(lambda: len(read) >= 4)
     assert [type(found) for found in read[:4]] == [Paper, dict, Paper, dict]
     assert [found.text for found in read[:4:2]] == ["hello", "hello"]
     assert [found["text"] for found in read[1:4:2]] == ["hello", "hello"]
 
 
 async def test_the_server_is_asked_for_no_more_than_the_namespaces_that_are_looked_at(
-    cluster: Cluster,
+    cluster: Cluster, elsewhere: Cluster
 ) -> None:
     await cluster.install(Box)
-    elsewhere = await Cluster.prepare(cluster.config, cluster.client)
     await elsewhere.create(core_v1.ConfigMap(Meta("theirs")))
     await cluster.create(core_v1.ConfigMap(Meta("ours")))
     asked: list[set[str]] = []
@@ -94,13 +94,9 @@ async def test_the_server_is_asked_for_no_more_than_the_namespaces_that_are_look
         ):
             asked.append({found.metadata.name for found in listed})
 
-    async with cluster.running(Controller(Box, reconcile, needs=[needs(core_v1.ConfigMap, "list")])):
+    async with running(cluster, Controller(Box, reconcile, needs=[needs(core_v1.ConfigMap, "list")])):
         await cluster.create(Box(Meta("a")))
-
-        async def done() -> bool:
-            return len(asked) >= 3
-
-        await cluster.eventually(done)
+        await eventually(lambda: len(asked) >= 3)
     assert ["ours" in names for names in asked[:3]] == [True, True, False]
     assert ["theirs" in names for names in asked[:3]] == [False, False, True]
 
@@ -113,13 +109,9 @@ async def test_a_namespace_that_is_named_twice_is_looked_at_once(cluster: Cluste
         seen.append(len(await ctx.list(Box, all_namespaces=True)))
 
     twice = dataclasses.replace(OPTIONS, namespaces=(cluster.namespace, cluster.namespace))
-    async with cluster.running(Controller(Box, reconcile), options=twice):
+    async with running(cluster, Controller(Box, reconcile), options=twice):
         await cluster.create(Box(Meta("a")))
-
-        async def done() -> bool:
-            return bool(seen)
-
-        await cluster.eventually(done)
+        await eventually(lambda: bool(seen))
     assert seen[0] == 1
 
 
@@ -134,13 +126,9 @@ async def test_get_raises_not_found_where_find_returns_none(cluster: Cluster) ->
             except NotFound as missing:
                 answers.append((await reader.find(Paper, "absent"), str(missing)))
 
-    async with cluster.running(Controller(Box, reconcile, owns=[Paper])):
+    async with running(cluster, Controller(Box, reconcile, owns=[Paper])):
         await cluster.create(Box(Meta("a")))
-
-        async def done() -> bool:
-            return len(answers) >= 2
-
-        await cluster.eventually(done)
+        await eventually(lambda: len(answers) >= 2)
     with pytest.raises(NotFound) as server:
         await cluster.client.get(Paper, "absent", cluster.namespace)
     assert answers[:2] == [(None, str(server.value))] * 2
@@ -154,10 +142,9 @@ async def test_find_does_not_take_a_kind_that_is_not_served_for_a_missing_object
 
 
 async def test_list_reads_the_namespace_of_the_reconciled_object_by_default(
-    cluster: Cluster,
+    cluster: Cluster, elsewhere: Cluster
 ) -> None:
     await cluster.install(Box, Paper)
-    elsewhere = await Cluster.prepare(cluster.config, cluster.client)
     await elsewhere.create(Paper(Meta("theirs"), friend="f"))
     await cluster.create(Paper(Meta("ours"), friend="f"))
     by_friend = Index(Paper, lambda paper: [paper.friend])
@@ -175,15 +162,11 @@ async def test_list_reads_the_namespace_of_the_reconciled_object_by_default(
             listed.append(sorted(paper.metadata.name for paper in found))
 
     both = dataclasses.replace(OPTIONS, namespaces=(cluster.namespace, elsewhere.namespace))
-    async with cluster.running(
-        Controller(Box, reconcile, watches=[watch(Paper, map=lambda _: [])]), options=both
+    async with running(
+        cluster, Controller(Box, reconcile, watches=[watch(Paper, map=lambda _: [])]), options=both
     ):
         await cluster.create(Box(Meta("a")))
-
-        async def done() -> bool:
-            return len(listed) >= 6
-
-        await cluster.eventually(done)
+        await eventually(lambda: len(listed) >= 6)
     everywhere = ["ours", "theirs"]
     assert listed[:6] == [["ours"], ["ours"], ["ours"], everywhere, everywhere, ["theirs"]]
 
@@ -201,13 +184,9 @@ async def test_a_cluster_scoped_object_must_name_the_namespace_that_it_lists(clu
                 await attempt
             refusals.append(str(refusal.value))
 
-    async with cluster.running(
-        Controller(core_v1.Namespace, reconcile, needs=[needs(core_v1.ConfigMap, "list")])
+    async with running(
+        cluster, Controller(core_v1.Namespace, reconcile, needs=[needs(core_v1.ConfigMap, "list")])
     ):
-
-        async def done() -> bool:
-            return len(refusals) >= 2
-
-        await cluster.eventually(done)
+        await eventually(lambda: len(refusals) >= 2)
     assert "all_namespaces=True" in refusals[0]
     assert "not both" in refusals[1]

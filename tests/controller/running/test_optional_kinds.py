@@ -10,8 +10,9 @@ from kubewright.api import Meta, Model, NotFound, Object, ObjectKey, Resource, k
 from kubewright.api.builtin import apiextensions_v1
 from kubewright.client import requests
 from kubewright.controller import Context, Controller, Operator, reference, rules_for, watch
+from kubewright.testing import Cluster, eventually
 
-from .cluster import Cluster
+from .operators import running
 
 
 class ShopSpec(Model):
@@ -70,7 +71,7 @@ async def uninstall(cluster: Cluster) -> None:
             return True
         return False
 
-    await cluster.eventually(is_gone)
+    await eventually(is_gone)
 
 
 @asynccontextmanager
@@ -90,21 +91,21 @@ async def test_an_optional_kind_is_picked_up_when_it_comes_and_dropped_when_it_g
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "kubewright.cache")
-    async with without_signs(cluster), cluster.running(shops()) as manager:
+    async with without_signs(cluster), running(cluster, shops()) as manager:
         assert manager.readiness.failures() == {}
         await cluster.create(Shop(Meta("corner"), spec=ShopSpec(sign="open")))
-        first = await cluster.until(Shop, "corner", lambda it: it.status.error)
+        first = await cluster.eventually(Shop, "corner", lambda it: it.status.error)
         assert first.status.signs == []
         assert "the cluster does not serve this optional kind" in first.status.error
 
         for _ in range(2):
             await cluster.install(Sign)
             await cluster.create(Sign(Meta("open"), text="come in"))
-            there = await cluster.until(Shop, "corner", lambda it: it.status.signs == ["come in"])
+            there = await cluster.eventually(Shop, "corner", lambda it: it.status.signs == ["come in"])
             assert (there.status.found, there.status.error) == ("come in", "")
             assert manager.readiness.failures() == {}
             await uninstall(cluster)
-            await cluster.until(Shop, "corner", lambda it: not it.status.signs and it.status.found == "")
+            await cluster.eventually(Shop, "corner", lambda it: not it.status.signs and it.status.found == "")
             assert manager.readiness.failures() == {}
     assert "the cluster does not serve this optional kind, waiting for it" in caplog.text
     # A CRD that was just created again is not served for a moment by a real server, whether its kind is optional or not.

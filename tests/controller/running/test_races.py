@@ -5,10 +5,10 @@ from typing import Any
 
 from kubewright.api import InvalidRequest, Meta
 from kubewright.controller import Context, Controller, needs
-from kubewright.testing.virtual_time import virtual_time
+from kubewright.testing import Cluster, eventually, virtual_time
 
 from .kinds import Box, BoxStatus
-from .test_faults import Stage, eventually, ours, stage
+from .operators import ours, running, with_boxes
 
 OWN = "running.example.com/own"
 OTHERS = "running.example.com/others"
@@ -24,33 +24,25 @@ class Boxes:
     async def finalize(self, box: Box, ctx: Context) -> None: ...
 
 
-async def meet_first_patch(on: Stage, box: Box, meanwhile: Any) -> Any:
+async def meet_first_patch(cluster: Cluster, box: Box, meanwhile: Any) -> Any:
     """Create the box, and do something while the operator's first patch of it is on its way."""
-    with on.server.faults.add(match=ours(verbs=("patch",)), delay=5.0, times=1) as slow:
-        box = await on.cluster.create(box)
-
-        async def under_way() -> bool:
-            return slow.hits == 1
-
-        await eventually(under_way)
+    with cluster.faults.add(match=ours(verbs=("patch",)), delay=5.0, times=1) as slow:
+        box = await cluster.create(box)
+        await eventually(lambda: slow.hits == 1)
         return await meanwhile(box)
 
 
 @virtual_time
 async def test_an_object_that_was_replaced_before_it_had_its_finalizer_is_reconciled_with_its_own() -> None:
     boxes = Boxes()
-    async with stage() as on, on.cluster.running(Controller(Box, boxes, finalizer=OWN)) as manager:
+    async with with_boxes() as cluster, running(cluster, Controller(Box, boxes, finalizer=OWN)) as manager:
 
         async def replace(box: Box) -> Box:
-            await on.cluster.client.delete(box)
-            return await on.cluster.create(Box(Meta("a")))
+            await cluster.client.delete(box)
+            return await cluster.create(Box(Meta("a")))
 
-        second = await meet_first_patch(on, Box(Meta("a")), replace)
-
-        async def reconciled() -> bool:
-            return bool(boxes.seen)
-
-        await eventually(reconciled)
+        second = await meet_first_patch(cluster, Box(Meta("a")), replace)
+        await eventually(lambda: bool(boxes.seen))
         await asyncio.sleep(60)
         assert {(uid, tuple(finalizers)) for uid, finalizers in boxes.seen} == {(second.metadata.uid, (OWN,))}
         assert manager.statistics().controllers[0].outcomes["error"] == 0
@@ -59,11 +51,11 @@ async def test_an_object_that_was_replaced_before_it_had_its_finalizer_is_reconc
 @virtual_time
 async def test_an_object_that_is_deleted_before_it_had_its_finalizer_is_let_go_without_an_error() -> None:
     boxes = Boxes()
-    async with stage() as on, on.cluster.running(Controller(Box, boxes, finalizer=OWN)) as manager:
-        await meet_first_patch(on, Box(Meta("a")), on.cluster.client.delete)
-        await meet_first_patch(on, Box(Meta("b", finalizers=[OTHERS])), on.cluster.client.delete)
+    async with with_boxes() as cluster, running(cluster, Controller(Box, boxes, finalizer=OWN)) as manager:
+        await meet_first_patch(cluster, Box(Meta("a")), cluster.client.delete)
+        await meet_first_patch(cluster, Box(Meta("b", finalizers=[OTHERS])), cluster.client.delete)
         await asyncio.sleep(60)
-        left = await on.cluster.client.list(Box, namespace=on.cluster.namespace)
+        left = await cluster.client.list(Box, namespace=cluster.namespace)
         assert [(box.metadata.name, box.metadata.finalizers) for box in left] == [("b", [OTHERS])]
         assert boxes.seen == []
         assert manager.statistics().controllers[0].outcomes["error"] == 0
@@ -85,19 +77,18 @@ async def test_an_update_is_of_the_object_that_was_read_and_not_of_one_that_took
                 failures.append(error)
                 raise
 
-    async with stage() as on, on.cluster.running(Controller(Box, reconcile, needs=[needs(Box, "patch")])):
-        box = await on.cluster.create(Box(Meta("a")))
-
-        async def begun() -> bool:
-            return bool(first)
-
-        await eventually(begun)
-        await on.cluster.client.delete(box)
-        await on.cluster.create(Box(Meta("a")))
+    async with (
+        with_boxes() as cluster,
+        running(cluster, Controller(Box, reconcile, needs=[needs(Box, "patch")])),
+    ):
+        box = await cluster.create(Box(Meta("a")))
+        await eventually(lambda: bool(first))
+        await cluster.client.delete(box)
+        await cluster.create(Box(Meta("a")))
         await asyncio.sleep(1)
         replaced.set()
         await asyncio.sleep(60)
-        assert (await on.cluster.get(Box, "a")).metadata.labels == {}
+        assert (await cluster.get(Box, "a")).metadata.labels == {}
         assert len(failures) == 1
         assert "another of the same name" in str(failures[0])
 
@@ -113,19 +104,15 @@ async def test_the_status_of_an_object_does_not_reach_another_of_the_same_name()
         if box.metadata.uid == first[0]:
             returned.append(await ctx.patch_status(box, BoxStatus(ready=7)))
 
-    async with stage() as on, on.cluster.running(Controller(Box, reconcile)) as manager:
+    async with with_boxes() as cluster, running(cluster, Controller(Box, reconcile)) as manager:
 
         async def replace(box: Box) -> Box:
-            await on.cluster.client.delete(box)
-            return await on.cluster.create(Box(Meta("a")))
+            await cluster.client.delete(box)
+            return await cluster.create(Box(Meta("a")))
 
-        second = await meet_first_patch(on, Box(Meta("a")), replace)
-
-        async def ended() -> bool:
-            return bool(returned)
-
-        await eventually(ended)
-        found = await on.cluster.get(Box, "a")
+        second = await meet_first_patch(cluster, Box(Meta("a")), replace)
+        await eventually(lambda: bool(returned))
+        found = await cluster.get(Box, "a")
         assert (found.metadata.uid, found.status.ready) == (second.metadata.uid, 0)
         assert [box.metadata.uid for box in returned] == first
         assert manager.statistics().controllers[0].outcomes["error"] == 0

@@ -9,8 +9,9 @@ from kubewright.api.builtin import core_v1
 from kubewright.controller import Context, Controller, UndeclaredAccess, reference
 from kubewright.hashing import content_hash
 from kubewright.manager import Manager
+from kubewright.testing import Cluster, eventually
 
-from .cluster import Cluster, settled
+from .operators import running, settled
 
 
 class User(Model):
@@ -58,30 +59,30 @@ async def test_a_named_object_is_read_typed_and_its_changes_reconcile_the_object
         await ctx.patch_status(door, DoorStatus(seen=seen, digest=content_hash(found)))
 
     await cluster.install(Door)
-    async with cluster.running(Controller(Door, reconcile, watches=[KEY])) as manager:
+    async with running(cluster, Controller(Door, reconcile, watches=[KEY])) as manager:
         await cluster.create(Door(Meta("front"), spec=DoorSpec(key_secret="a")))
         await cluster.create(Door(Meta("back"), spec=DoorSpec(key_secret="b")))
         await cluster.create(Door(Meta("open"), spec=DoorSpec()))
-        first = await cluster.until(Door, "front", lambda it: it.status.digest)
+        first = await cluster.eventually(Door, "front", lambda it: it.status.digest)
         assert first.status.seen == []
         await settled(manager)
         runs.clear()
 
         made = await cluster.create(secret("a", code="1"))
-        there = await cluster.until(Door, "front", lambda it: it.status.seen == ["a=1"])
+        there = await cluster.eventually(Door, "front", lambda it: it.status.seen == ["a=1"])
         assert there.status.digest != first.status.digest
-        await cluster.merge(made, {"stringData": {"code": "2"}})
-        await cluster.until(Door, "front", lambda it: it.status.seen == ["a=2"])
+        await cluster.client.patch(made, {"stringData": {"code": "2"}})
+        await cluster.eventually(Door, "front", lambda it: it.status.seen == ["a=2"])
         await cluster.client.delete(made)
-        gone = await cluster.until(Door, "front", lambda it: it.status.seen == [])
+        gone = await cluster.eventually(Door, "front", lambda it: it.status.seen == [])
         assert gone.status.digest == first.status.digest
         await settled(manager)
         assert set(runs) == {"front"}
 
         # The object names another one now: the index follows.
         await cluster.create(secret("c", code="3"))
-        await cluster.merge(gone, {"spec": {"keySecret": "c"}})
-        await cluster.until(Door, "front", lambda it: it.status.seen == ["c=3"])
+        await cluster.client.patch(gone, {"spec": {"keySecret": "c"}})
+        await cluster.eventually(Door, "front", lambda it: it.status.seen == ["c=3"])
 
 
 async def test_lists_of_names_and_paths_through_lists_are_read_in_their_order(cluster: Cluster) -> None:
@@ -93,14 +94,14 @@ async def test_lists_of_names_and_paths_through_lists_are_read_in_their_order(cl
 
     await cluster.install(Door)
     spec = DoorSpec(badges=["y", "missing", "x"], users=[User(secret="u"), User(), User(secret="late")])
-    async with cluster.running(Controller(Door, reconcile, watches=[BADGES, USERS])):
+    async with running(cluster, Controller(Door, reconcile, watches=[BADGES, USERS])):
         for name in ("x", "y"):
             await cluster.create(core_v1.ConfigMap(Meta(name)))
         await cluster.create(secret("u"))
         await cluster.create(Door(Meta("front"), spec=spec))
-        await cluster.until(Door, "front", lambda it: it.status.seen == ["y", "x", "u"])
+        await cluster.eventually(Door, "front", lambda it: it.status.seen == ["y", "x", "u"])
         await cluster.create(secret("late"))
-        await cluster.until(Door, "front", lambda it: it.status.seen == ["y", "x", "u", "late"])
+        await cluster.eventually(Door, "front", lambda it: it.status.seen == ["y", "x", "u", "late"])
 
 
 async def test_a_field_may_name_the_namespace_of_the_named_object(cluster: Cluster) -> None:
@@ -111,12 +112,12 @@ async def test_a_field_may_name_the_namespace_of_the_named_object(cluster: Clust
         await ctx.patch_status(gate, DoorStatus(seen=[str(found.key)] if found else []))
 
     await cluster.install(Gate)
-    async with cluster.running(Controller(Gate, reconcile, watches=[key])):
+    async with running(cluster, Controller(Gate, reconcile, watches=[key])):
         name = cluster.namespace
         spec = DoorSpec(key_secret="a", key_namespace=cluster.namespace)
         await cluster.create(Gate(Meta(name), spec=spec))
         await cluster.create(secret("a"))
-        await cluster.until(Gate, name, lambda it: it.status.seen == [f"{cluster.namespace}/a"])
+        await cluster.eventually(Gate, name, lambda it: it.status.seen == [f"{cluster.namespace}/a"])
 
 
 async def test_objects_without_a_class_name_and_are_named_as_json(cluster: Cluster) -> None:
@@ -129,10 +130,10 @@ async def test_objects_without_a_class_name_and_are_named_as_json(cluster: Clust
         await ctx.patch_status(door, {"seen": [found["metadata"]["name"]]})
 
     await cluster.install(Door)
-    async with cluster.running(Controller(doors, reconcile, watches=[key])):
+    async with running(cluster, Controller(doors, reconcile, watches=[key])):
         await cluster.create(Door(Meta("front"), spec=DoorSpec(key_secret="a")))
         await cluster.create(secret("a"))
-        await cluster.until(Door, "front", lambda it: it.status.seen == ["a"])
+        await cluster.eventually(Door, "front", lambda it: it.status.seen == ["a"])
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ async def test_a_read_that_cannot_be_says_why(
             caught.append(refusal)
 
     await cluster.install(Door)
-    async with cluster.running(Controller(Door, reconcile, watches=[KEY, BADGES])) as manager:
+    async with running(cluster, Controller(Door, reconcile, watches=[KEY, BADGES])) as manager:
         await cluster.create(Door(Meta("front"), spec=DoorSpec()))
         await _reconciled(manager, cluster, caught)
     assert isinstance(caught[0], error)
@@ -170,8 +171,5 @@ async def test_a_read_that_cannot_be_says_why(
 
 
 async def _reconciled(manager: Manager, cluster: Cluster, caught: list[Exception]) -> None:
-    async def done() -> bool:
-        return bool(caught)
-
-    await cluster.eventually(done)
+    await eventually(lambda: bool(caught))
     await settled(manager)

@@ -28,9 +28,10 @@ from kubewright.controller import (
     source,
     watch,
 )
+from kubewright.testing import Cluster, eventually
 
-from .cluster import Cluster, settled
 from .kinds import Box, BoxStatus, Paper
+from .operators import create_misfit, events, running, settled
 
 
 class Recorder:
@@ -51,16 +52,13 @@ class Recorder:
 
 
 async def wait_for_runs(cluster: Cluster, recorder: Recorder, count: int) -> None:
-    async def enough() -> bool:
-        return len(recorder.runs) >= count
-
-    await cluster.eventually(enough)
+    await eventually(lambda: len(recorder.runs) >= count)
 
 
 async def test_an_error_is_retried_and_others_go_on(cluster: Cluster) -> None:
     await cluster.install(Box)
     recorder = Recorder(ConnectionError("a"), SystemExit("b"), asyncio.CancelledError(), None)
-    async with cluster.running(Controller(Box, recorder)) as manager:
+    async with running(cluster, Controller(Box, recorder)) as manager:
         await cluster.create(Box(Meta("a")))
         await wait_for_runs(cluster, recorder, 4)
         await settled(manager)
@@ -73,12 +71,12 @@ async def test_a_terminal_error_is_not_retried_until_something_changes(cluster: 
     failure = RuntimeError("outer")
     failure.__cause__ = TerminalError("inner")
     recorder = Recorder(TerminalError("never"), failure)
-    async with cluster.running(Controller(Box, recorder)) as manager:
+    async with running(cluster, Controller(Box, recorder)) as manager:
         box = await cluster.create(Box(Meta("a")))
         await wait_for_runs(cluster, recorder, 1)
         await settled(manager)
         assert len(recorder.runs) == 1
-        await cluster.merge(box, {"spec": {"size": 2}})
+        await cluster.client.patch(box, {"spec": {"size": 2}})
         await wait_for_runs(cluster, recorder, 2)
         await settled(manager)
         assert len(recorder.runs) == 2
@@ -88,7 +86,7 @@ async def test_a_terminal_error_is_not_retried_until_something_changes(cluster: 
 async def test_a_result_leads_to_another_look(cluster: Cluster) -> None:
     await cluster.install(Box)
     recorder = Recorder(Result(after=timedelta(milliseconds=20)), Result(after=timedelta(milliseconds=20)))
-    async with cluster.running(Controller(Box, recorder)) as manager:
+    async with running(cluster, Controller(Box, recorder)) as manager:
         await cluster.create(Box(Meta("a")))
         await wait_for_runs(cluster, recorder, 3)
         await settled(manager)
@@ -98,7 +96,7 @@ async def test_a_result_leads_to_another_look(cluster: Cluster) -> None:
 async def test_a_resync_reconciles_unchanged_objects(cluster: Cluster) -> None:
     await cluster.install(Box)
     recorder = Recorder()
-    async with cluster.running(Controller(Box, recorder, resync=timedelta(milliseconds=50))):
+    async with running(cluster, Controller(Box, recorder, resync=timedelta(milliseconds=50))):
         await cluster.create(Box(Meta("a")))
         await wait_for_runs(cluster, recorder, 4)
 
@@ -113,13 +111,9 @@ async def test_a_reconcile_that_never_returns_is_bounded(cluster: Cluster) -> No
             await asyncio.get_running_loop().create_future()
 
     options = Options(timeout=timedelta(milliseconds=50))
-    async with cluster.running(Controller(Box, reconcile, options=options)) as manager:
+    async with running(cluster, Controller(Box, reconcile, options=options)) as manager:
         await cluster.create(Box(Meta("a")))
-
-        async def twice() -> bool:
-            return len(deadlines) == 2
-
-        await cluster.eventually(twice)
+        await eventually(lambda: len(deadlines) == 2)
         assert all(deadlines)
         timeouts = manager.metrics.counter("controller_runtime_reconcile_timeouts_total", "", ("controller",))
         assert timeouts.labels(controller="box").value == 1
@@ -131,13 +125,9 @@ async def test_a_forgotten_await_is_named(cluster: Cluster, caplog: pytest.LogCa
     async def reconcile(box: Box, ctx: Context) -> None:
         return cast(Any, ctx.patch_status(box))
 
-    async with cluster.running(Controller(Box, reconcile)) as manager:
+    async with running(cluster, Controller(Box, reconcile)) as manager:
         await cluster.create(Box(Meta("a")))
-
-        async def failed() -> bool:
-            return manager.statistics().controllers[0].outcomes["error"] == 1
-
-        await cluster.eventually(failed)
+        await eventually(lambda: manager.statistics().controllers[0].outcomes["error"] == 1)
     assert "an `await` is missing" in caplog.text
 
 
@@ -145,11 +135,11 @@ async def test_a_malformed_object_is_reported_once_and_does_not_stop_the_others(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     await cluster.install(Box)
-    untyped = await cluster.create_misfit(
-        Box, {"metadata": {"name": "broken"}, "spec": {"size": "not a number"}}
+    untyped = await create_misfit(
+        cluster, Box, {"metadata": {"name": "broken"}, "spec": {"size": "not a number"}}
     )
     recorder = Recorder()
-    async with cluster.running(Controller(Box, recorder)) as manager:
+    async with running(cluster, Controller(Box, recorder)) as manager:
         await cluster.create(Box(Meta("fine")))
         await wait_for_runs(cluster, recorder, 1)
         await settled(manager)
@@ -158,9 +148,9 @@ async def test_a_malformed_object_is_reported_once_and_does_not_stop_the_others(
         assert malformed.labels(controller="box").value == 1
 
         async def reported() -> Any:
-            return await cluster.events("Malformed")
+            return await events(cluster, "Malformed")
 
-        [event] = await cluster.eventually(reported)
+        [event] = await eventually(reported)
         assert "spec.size" in event.note
         await cluster.client.patch(
             untyped, {"spec": {"size": 3}}, name="broken", namespace=cluster.namespace, type="merge"
@@ -173,12 +163,12 @@ async def test_a_malformed_object_is_reported_once_for_all_controllers(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     await cluster.install(Box)
-    await cluster.create_misfit(Box, {"metadata": {"name": "broken"}, "spec": {"size": "not a number"}})
+    await create_misfit(cluster, Box, {"metadata": {"name": "broken"}, "spec": {"size": "not a number"}})
     first, second = Controller(Box, Recorder()), Controller(Box, Recorder(), name="second")
-    async with cluster.running(first, second) as manager:
-        await cluster.eventually(lambda: cluster.events("Malformed"))
+    async with running(cluster, first, second) as manager:
+        await eventually(lambda: events(cluster, "Malformed"))
         await settled(manager)
-    [event] = await cluster.events("Malformed")
+    [event] = await events(cluster, "Malformed")
     assert event.series is None
     assert caplog.text.count("cannot be read") == 1
 
@@ -196,31 +186,19 @@ async def test_a_watched_object_leads_to_those_that_name_it_and_to_no_others(clu
     declared = Controller(
         Box, reconcile, watches=[watch(Paper, via=by_label, key=lambda paper: paper.friend)]
     )
-    async with cluster.running(declared) as manager:
+    async with running(cluster, declared) as manager:
         for name, friend in (("a", "joe"), ("b", "ann")):
             box = Box(Meta(name))
             box.spec.labels = {"friend": friend}
             await cluster.create(box)
-
-        async def both() -> bool:
-            return {("a", 0), ("b", 0)} <= set(seen)
-
-        await cluster.eventually(both)
+        await eventually(lambda: {("a", 0), ("b", 0)} <= set(seen))
         await settled(manager)
         seen.clear()
         paper = await cluster.create(Paper(Meta("p"), friend="joe"))
         await cluster.create(Paper(Meta("q"), friend="missing"))
-
-        async def met() -> bool:
-            return ("a", 1) in seen
-
-        await cluster.eventually(met)
-        await cluster.merge(paper, {"friend": "ann"})
-
-        async def moved() -> bool:
-            return ("a", 0) in seen and ("b", 1) in seen
-
-        await cluster.eventually(moved)
+        await eventually(lambda: ("a", 1) in seen)
+        await cluster.client.patch(paper, {"friend": "ann"})
+        await eventually(lambda: ("a", 0) in seen and ("b", 1) in seen)
         await settled(manager)
         assert seen.count(("a", 1)) == 1
 
@@ -235,17 +213,17 @@ async def test_a_filter_drops_changes_but_never_a_deletion(cluster: Cluster) -> 
 
     recorder = Boxes()
     declared = Controller(Box, recorder, finalizer="example.com/x", when=generation_changed)
-    async with cluster.running(declared) as manager:
+    async with running(cluster, declared) as manager:
         box = await cluster.create(Box(Meta("a")))
         await wait_for_runs(cluster, recorder, 1)
         await settled(manager)
-        await cluster.merge(box, {"metadata": {"labels": {"a": "b"}}})
-        await cluster.merge(box, {"spec": {"size": 2}})
+        await cluster.client.patch(box, {"metadata": {"labels": {"a": "b"}}})
+        await cluster.client.patch(box, {"spec": {"size": 2}})
         await wait_for_runs(cluster, recorder, 2)
         await settled(manager)
         assert len(recorder.runs) == 2
         await cluster.client.delete(box)
-        await cluster.gone(Box, "a")
+        await cluster.eventually_gone(Box, "a")
     assert finalized == ["a"]
 
 
@@ -269,7 +247,7 @@ async def test_events_from_outside_lead_to_reconciles_and_a_broken_stream_is_ope
         watches=[source(stream, map=lambda name: [ObjectKey(cluster.namespace, name)])],
         options=Options(backoff=Backoff(base=0.01)),
     )
-    async with cluster.running(declared):
+    async with running(cluster, declared):
 
         async def three() -> bool:
             return (
@@ -277,7 +255,7 @@ async def test_events_from_outside_lead_to_reconciles_and_a_broken_stream_is_ope
                 and (Cause("", ObjectKey(cluster.namespace, "a"), "external"),) in recorder.causes
             )
 
-        await cluster.eventually(three)
+        await eventually(three)
 
 
 async def test_a_map_that_fails_does_not_stop_the_others(cluster: Cluster) -> None:
@@ -289,7 +267,7 @@ async def test_a_map_that_fails_does_not_stop_the_others(cluster: Cluster) -> No
             raise LookupError("a mistake in a map")
         return [paper.key]
 
-    async with cluster.running(Controller(Box, recorder, watches=[watch(Paper, map=to_keys)])) as manager:
+    async with running(cluster, Controller(Box, recorder, watches=[watch(Paper, map=to_keys)])) as manager:
         await cluster.create(Box(Meta("a")))
         await wait_for_runs(cluster, recorder, 1)
         await settled(manager)
@@ -323,13 +301,9 @@ async def test_the_context_serves_only_what_is_declared(cluster: Cluster) -> Non
             except UndeclaredAccess as refusal:
                 refusals.append(str(refusal))
 
-    async with cluster.running(Controller(Box, reconcile, needs=[needs(core_v1.ConfigMap, "get")])):
+    async with running(cluster, Controller(Box, reconcile, needs=[needs(core_v1.ConfigMap, "get")])):
         await cluster.create(Box(Meta("a")))
-
-        async def all_refused() -> bool:
-            return len(refusals) >= 6
-
-        await cluster.eventually(all_refused)
+        await eventually(lambda: len(refusals) >= 6)
     assert 'add needs=[kw.needs(core_v1.ConfigMap, "list")]' in refusals[0]
     assert "called at" in refusals[0]
 
@@ -354,13 +328,9 @@ async def test_own_writes_are_read_at_once(cluster: Cluster) -> None:
         assert own.status.ready == 9
 
     declared = Controller(Box, reconcile, owns=[Paper], needs=[needs(Paper, "delete")])
-    async with cluster.running(declared) as manager:
+    async with running(cluster, declared) as manager:
         await cluster.create(Box(Meta("a")))
-
-        async def done() -> bool:
-            return bool(read)
-
-        await cluster.eventually(done)
+        await eventually(lambda: bool(read))
         await settled(manager)
         assert manager.statistics().controllers[0].outcomes["error"] == 0
     assert read == [("one", 5, True)]
@@ -377,13 +347,13 @@ async def test_blocking_work_runs_in_threads_and_can_record_events(cluster: Clus
 
         names.append(await ctx.run_sync(work, "in a thread"))
 
-    async with cluster.running(Controller(Box, reconcile)):
+    async with running(cluster, Controller(Box, reconcile)):
         await cluster.create(Box(Meta("a")))
 
         async def reported() -> Any:
-            return await cluster.events("Worked")
+            return await events(cluster, "Worked")
 
-        [event] = await cluster.eventually(reported)
+        [event] = await eventually(reported)
         assert event.note == "in a thread"
     assert names[0].startswith("kubewright-box")
 
@@ -406,13 +376,9 @@ async def test_run_sync_refuses_coroutine_functions(cluster: Cluster) -> None:
             except TypeError as error:
                 refusals.append(str(error))
 
-    async with cluster.running(Controller(Box, reconcile)):
+    async with running(cluster, Controller(Box, reconcile)):
         await cluster.create(Box(Meta("a")))
-
-        async def refused() -> bool:
-            return len(refusals) >= 2
-
-        await cluster.eventually(refused)
+        await eventually(lambda: len(refusals) >= 2)
     assert refusals[:2] == [
         "run_sync got the coroutine function 'call': write `await call(...)`",
         (
@@ -432,13 +398,9 @@ async def test_each_log_line_says_what_it_is_about(
     async def reconcile(box: Box, ctx: Context) -> None:
         ctx.log.info("looking", extra={"size": box.spec.size})
 
-    async with cluster.running(Controller(Box, reconcile)):
+    async with running(cluster, Controller(Box, reconcile)):
         await cluster.create(Box(Meta("a")))
-
-        async def logged() -> bool:
-            return "looking" in caplog.text
-
-        await cluster.eventually(logged)
+        await eventually(lambda: "looking" in caplog.text)
     record = next(record for record in caplog.records if record.message == "looking")
     fields: dict[str, Any] = record.__dict__["fields"]
     assert len(fields.pop("reconcileID")) == 36
@@ -471,10 +433,10 @@ async def test_several_objects_are_reconciled_at_once_but_never_one_twice(cluste
         await asyncio.sleep(0)
         active.remove(box.metadata.name)
 
-    async with cluster.running(Controller(Box, reconcile, concurrency=3)) as manager:
+    async with running(cluster, Controller(Box, reconcile, concurrency=3)) as manager:
         for number in range(6):
             box = await cluster.create(Box(Meta(f"b{number}")))
-            await cluster.merge(box, {"spec": {"size": 2}})
+            await cluster.client.patch(box, {"spec": {"size": 2}})
         await settled(manager)
         assert manager.statistics().controllers[0].outcomes["error"] == 0
     assert most == 3

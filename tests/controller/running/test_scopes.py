@@ -5,9 +5,10 @@ from typing import Any
 from kubewright.api import Meta, Object, ObjectKey
 from kubewright.api.builtin import core_v1
 from kubewright.controller import Context, Controller, Selector, needs, owned, watch
+from kubewright.testing import Cluster, eventually
 
-from .cluster import Cluster, settled, writes
 from .kinds import Box, Paper
+from .operators import running, settled, writes
 
 
 async def test_a_watch_of_metadata_leads_to_reconciles_and_holds_nothing_else(cluster: Cluster) -> None:
@@ -27,17 +28,13 @@ async def test_a_watch_of_metadata_leads_to_reconciles_and_holds_nothing_else(cl
         read.extend(found.data["password"] for found in listed)
 
     declared = Controller(Box, reconcile, watches=[watch(core_v1.Secret, map=to_boxes, metadata_only=True)])
-    async with cluster.running(declared) as manager:
+    async with running(cluster, declared) as manager:
         await cluster.create(Box(Meta("a")))
         await settled(manager)
         await cluster.create(
             core_v1.Secret(Meta("s", labels={"box": "a"}), string_data={"password": "secret"})
         )
-
-        async def seen() -> bool:
-            return len(read) >= 2
-
-        await cluster.eventually(seen)
+        await eventually(lambda: len(read) >= 2)
         assert manager.statistics().cached_objects == 2
     assert set(read) == {b"secret"}
     assert {type(one) for one in given} == {Object}
@@ -51,16 +48,16 @@ async def test_children_of_which_only_metadata_is_held_are_applied_and_put_right
         await ctx.apply(Paper(Meta(box.metadata.name), text="hello"))
 
     declared = Controller(Box, reconcile, owns=[owned(Paper, metadata_only=True)])
-    async with cluster.running(declared) as manager:
+    async with running(cluster, declared) as manager:
         box = await cluster.create(Box(Meta("a")))
-        paper = await cluster.until(Paper, "a", lambda found: found.text == "hello")
+        paper = await cluster.eventually(Paper, "a", lambda found: found.text == "hello")
         await settled(manager)
         assert writes(manager) == 1
-        await cluster.merge(box, {"metadata": {"annotations": {"touched": "yes"}}})
+        await cluster.client.patch(box, {"metadata": {"annotations": {"touched": "yes"}}})
         await settled(manager)
         assert writes(manager) == 1
-        await cluster.merge(paper, {"text": "spoilt"})
-        await cluster.until(Paper, "a", lambda found: found.text == "hello")
+        await cluster.client.patch(paper, {"text": "spoilt"})
+        await cluster.eventually(Paper, "a", lambda found: found.text == "hello")
 
 
 def without_items(wire: dict[str, Any]) -> dict[str, Any]:
@@ -87,8 +84,8 @@ async def test_reads_see_what_a_transform_left_and_writes_build_on_the_whole(clu
         watches=[watch(core_v1.ConfigMap, map=lambda _: [], selector=Selector(transform=without_items))],
         needs=[needs(core_v1.ConfigMap, "patch")],
     )
-    async with cluster.running(declared):
+    async with running(cluster, declared):
         await cluster.create(Box(Meta("a")))
-        changed = await cluster.until(core_v1.ConfigMap, "a", lambda found: found.data["small"] == "2")
+        changed = await cluster.eventually(core_v1.ConfigMap, "a", lambda found: found.data["small"] == "2")
     assert seen[:2] == [{"small": "1"}, {"small": "1"}]
     assert changed.data == {**whole, "small": "2"}

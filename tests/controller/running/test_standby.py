@@ -11,8 +11,8 @@ from kubewright.controller.running import Runner, RuntimeDependencies
 from kubewright.election import Leadership, LeaseTimes, NotLeading
 from kubewright.events import EventRecorder
 from kubewright.metrics import Registry
+from kubewright.testing import Cluster, eventually
 
-from .cluster import Cluster
 from .kinds import Box
 
 
@@ -59,7 +59,7 @@ async def test_what_came_and_went_before_this_replica_led_is_not_reconciled(clus
             [feed] = cache.feeds
             return ObjectKey(cluster.namespace, "stays") in feed.objects
 
-        await cluster.eventually(seen_here)
+        await eventually(seen_here)
         async with asyncio.TaskGroup() as group:
             working = group.create_task(runner.run())
             await cluster.create(Box(Meta("last")))
@@ -84,11 +84,7 @@ async def test_no_reconcile_begins_without_the_lease_and_its_key_is_kept(cluster
         await cluster.create(Box(Meta("a")))
         async with asyncio.TaskGroup() as group:
             working = group.create_task(runner.run())
-
-            async def refused() -> bool:
-                return runner.queue.retries(ObjectKey(cluster.namespace, "a")) > 1
-
-            await cluster.eventually(refused)
+            await eventually(lambda: runner.queue.retries(ObjectKey(cluster.namespace, "a")) > 1)
             assert not held
             leadership.renewed(leadership.clock(), LeaseTimes(duration=7200, renew_deadline=3600))
             await done.wait()

@@ -5,9 +5,10 @@ from kubewright.api import Condition, KubewrightError, Meta, Resource, kind_of
 from kubewright.api.builtin import apiextensions_v1, apps_v1, core_v1, meta_v1
 from kubewright.controller import Context, Controller
 from kubewright.schema import crd
+from kubewright.testing import Cluster, eventually
 
-from .cluster import Cluster, settled, writes
 from .kinds import Box, BoxSpec, BoxStatus
+from .operators import running, settled, writes
 
 
 async def test_a_status_is_sent_only_where_it_differs(cluster: Cluster) -> None:
@@ -17,16 +18,16 @@ async def test_a_status_is_sent_only_where_it_differs(cluster: Cluster) -> None:
         await ctx.patch_status(box, BoxStatus(ready=box.spec.size))
 
     boxes = Controller(Box, reconcile)
-    async with cluster.running(boxes) as manager:
+    async with running(cluster, boxes) as manager:
         box = await cluster.create(Box(Meta("a")))
-        await cluster.until(Box, "a", lambda found: found.status.ready == 1)
+        await cluster.eventually(Box, "a", lambda found: found.status.ready == 1)
         await settled(manager)
         assert writes(manager) == 1
-        await cluster.merge(box, {"spec": {"size": 0}})
-        await cluster.until(Box, "a", lambda found: found.status.ready == 0)
+        await cluster.client.patch(box, {"spec": {"size": 0}})
+        await cluster.eventually(Box, "a", lambda found: found.status.ready == 0)
         await settled(manager)
         assert writes(manager) == 2
-    async with cluster.running(boxes) as manager:
+    async with running(cluster, boxes) as manager:
         await settled(manager)
         assert writes(manager) == 0
 
@@ -37,11 +38,11 @@ async def test_a_field_that_is_none_again_is_taken_out(cluster: Cluster) -> None
     async def reconcile(box: Box, ctx: Context) -> None:
         await ctx.patch_status(box, BoxStatus(ready=1, note="one" if box.spec.size == 1 else None))
 
-    async with cluster.running(Controller(Box, reconcile)):
+    async with running(cluster, Controller(Box, reconcile)):
         box = await cluster.create(Box(Meta("a")))
-        await cluster.until(Box, "a", lambda found: found.status.note == "one")
-        await cluster.merge(box, {"spec": {"size": 2}})
-        await cluster.until(Box, "a", lambda found: found.status.note is None)
+        await cluster.eventually(Box, "a", lambda found: found.status.note == "one")
+        await cluster.client.patch(box, {"spec": {"size": 2}})
+        await cluster.eventually(Box, "a", lambda found: found.status.note is None)
 
 
 async def test_conditions_of_others_stay_and_times_move_only_with_the_status(cluster: Cluster) -> None:
@@ -57,8 +58,8 @@ async def test_conditions_of_others_stay_and_times_move_only_with_the_status(clu
         ready = Condition(type="Ready", status="True", reason=f"Size{box.spec.size}")
         await ctx.patch_status(box, BoxStatus(conditions=[ready]))
 
-    async with cluster.running(Controller(Box, reconcile)):
-        found = await cluster.until(
+    async with running(cluster, Controller(Box, reconcile)):
+        found = await cluster.eventually(
             Box, "a", lambda found: any(one.reason == "Size1" for one in found.status.conditions)
         )
         ready = conditions.find(found.status.conditions, "Ready")
@@ -74,16 +75,12 @@ async def test_the_status_of_an_object_that_is_gone_is_no_error(cluster: Cluster
 
     async def reconcile(box: Box, ctx: Context) -> None:
         await cluster.client.delete(box)
-        await cluster.gone(Box, "a")
+        await cluster.eventually_gone(Box, "a")
         ends.append(await ctx.patch_status(box, BoxStatus(ready=7)))
 
-    async with cluster.running(Controller(Box, reconcile)) as manager:
+    async with running(cluster, Controller(Box, reconcile)) as manager:
         await cluster.create(Box(Meta("a")))
-
-        async def ended() -> bool:
-            return bool(ends)
-
-        await cluster.eventually(ended)
+        await eventually(lambda: bool(ends))
         await settled(manager)
         assert manager.statistics().controllers[0].outcomes["error"] == 0
 
@@ -97,11 +94,11 @@ async def test_conditions_of_built_in_kinds_are_sent_as_those_have_them(cluster:
         available = apps_v1.DeploymentCondition(type="Available", status="True")
         await ctx.patch_status(found, apps_v1.DeploymentStatus(conditions=[available]))
 
-    async with cluster.running(Controller(apps_v1.Deployment, reconcile)):
+    async with running(cluster, Controller(apps_v1.Deployment, reconcile)):
         await cluster.create(
             apps_v1.Deployment(Meta("a"), spec=apps_v1.DeploymentSpec(selector=selector, template=template))
         )
-        found = await cluster.until(apps_v1.Deployment, "a", lambda found: found.status.conditions)
+        found = await cluster.eventually(apps_v1.Deployment, "a", lambda found: found.status.conditions)
     assert found.status.conditions[0].last_transition_time is not None
 
 
@@ -125,12 +122,8 @@ async def test_a_kind_whose_definition_has_no_status_is_said_to_have_none(cluste
         await cluster.client.list(Plain, namespace=cluster.namespace)
         return True
 
-    await cluster.eventually(served)
-    async with cluster.running(Controller(Plain, reconcile)):
+    await eventually(served)
+    async with running(cluster, Controller(Plain, reconcile)):
         await cluster.create(Plain(Meta("a"), spec=BoxSpec()))
-
-        async def done() -> bool:
-            return bool(reported)
-
-        await cluster.eventually(done)
+        await eventually(lambda: bool(reported))
     assert "the object exists but has no status subresource" in reported[0]

@@ -21,8 +21,9 @@ from kubewright.client import requests
 from kubewright.controller import Context, Controller, Options, TerminalError, generation_changed
 from kubewright.hashing import content_hash
 from kubewright.schema import crd
+from kubewright.testing import Cluster, eventually
 
-from .cluster import Cluster, settled, writes
+from .operators import running, settled, writes
 
 
 class DiskSpec(Model):
@@ -63,20 +64,20 @@ def snapshots(effects: list[str], **options: Any) -> Controller[Disk]:
 async def test_a_step_is_done_once_for_each_input_also_after_a_restart(cluster: Cluster) -> None:
     effects: list[str] = []
     await cluster.install(Disk)
-    async with cluster.running(snapshots(effects)) as manager:
+    async with running(cluster, snapshots(effects)) as manager:
         made = await cluster.create(Disk(Meta("a"), spec=DiskSpec(size=1)))
-        first = await cluster.until(Disk, "a", lambda it: it.status.note == "snapshot-1")
+        first = await cluster.eventually(Disk, "a", lambda it: it.status.note == "snapshot-1")
         [step] = first.status.steps
         assert (step.name, step.outcome) == ("snapshot", "snapshot-1")
         assert step.completion_time is not None
-        await cluster.merge(made, {"metadata": {"labels": {"again": "yes"}}})
+        await cluster.client.patch(made, {"metadata": {"labels": {"again": "yes"}}})
         await settled(manager)
-    async with cluster.running(snapshots(effects)) as manager:
+    async with running(cluster, snapshots(effects)) as manager:
         await settled(manager)
         assert writes(manager) == 0
         assert len(effects) == 1
-        await cluster.merge(made, {"spec": {"size": 2}})
-        second = await cluster.until(Disk, "a", lambda it: it.status.note == "snapshot-2")
+        await cluster.client.patch(made, {"spec": {"size": 2}})
+        second = await cluster.eventually(Disk, "a", lambda it: it.status.note == "snapshot-2")
         assert [step.outcome for step in second.status.steps] == ["snapshot-2"]
         await settled(manager)
     assert len(effects) == 2
@@ -85,9 +86,9 @@ async def test_a_step_is_done_once_for_each_input_also_after_a_restart(cluster: 
 
 async def test_steps_are_recorded_by_a_field_manager_of_their_own(cluster: Cluster) -> None:
     await cluster.install(Disk)
-    async with cluster.running(snapshots([])):
+    async with running(cluster, snapshots([])):
         await cluster.create(Disk(Meta("a"), spec=DiskSpec()))
-        found = await cluster.until(Disk, "a", lambda it: it.status.note)
+        found = await cluster.eventually(Disk, "a", lambda it: it.status.note)
     entries = {entry.manager: entry.fields_v1 for entry in found.metadata.managed_fields}
     assert list(entries["disk-steps"]["f:status"]) == ["f:steps"]
     assert "f:steps" not in entries["disk"]["f:status"]
@@ -111,11 +112,13 @@ async def test_the_authors_status_never_removes_or_replaces_steps(cluster: Clust
         await ctx.patch_status(disk, {"note": f"left {disk.spec.size}", "steps": []})
 
     await cluster.install(Disk)
-    async with cluster.running(Controller(Disk, reconcile, when=generation_changed)) as manager:
+    async with running(cluster, Controller(Disk, reconcile, when=generation_changed)) as manager:
         made = await cluster.create(Disk(Meta("a"), spec=DiskSpec(size=1)))
         for size in (1, 2, 3):
-            await cluster.merge(made, {"spec": {"size": size}})
-            found = await cluster.until(Disk, "a", lambda it, size=size: it.status.note == f"left {size}")
+            await cluster.client.patch(made, {"spec": {"size": size}})
+            found = await cluster.eventually(
+                Disk, "a", lambda it, size=size: it.status.note == f"left {size}"
+            )
             outcomes = {step.name: step.outcome for step in found.status.steps}
             assert outcomes == {"first": f"one of {size}", "second": "two"}
         await settled(manager)
@@ -126,12 +129,12 @@ async def test_the_authors_status_never_removes_or_replaces_steps(cluster: Clust
 async def test_a_recorded_step_does_not_lead_to_further_writes_of_the_status(cluster: Cluster) -> None:
     effects: list[str] = []
     await cluster.install(Disk)
-    async with cluster.running(snapshots(effects)) as manager:
+    async with running(cluster, snapshots(effects)) as manager:
         made = await cluster.create(Disk(Meta("a"), spec=DiskSpec()))
-        await cluster.until(Disk, "a", lambda it: it.status.note)
+        await cluster.eventually(Disk, "a", lambda it: it.status.note)
         await settled(manager)
         before = writes(manager)
-        await cluster.merge(made, {"metadata": {"labels": {"again": "yes"}}})
+        await cluster.client.patch(made, {"metadata": {"labels": {"again": "yes"}}})
         await settled(manager)
         assert writes(manager) == before
 
@@ -148,9 +151,9 @@ async def test_a_step_whose_block_raises_is_done_again(cluster: Cluster) -> None
                     raise RuntimeError("the provider is away")
 
     await cluster.install(Disk)
-    async with cluster.running(Controller(Disk, reconcile)):
+    async with running(cluster, Controller(Disk, reconcile)):
         await cluster.create(Disk(Meta("a"), spec=DiskSpec()))
-        await cluster.until(Disk, "a", lambda it: it.status.steps)
+        await cluster.eventually(Disk, "a", lambda it: it.status.steps)
     assert len(tries) == 3
     assert len(set(tries)) == 1
 
@@ -166,9 +169,9 @@ async def test_steps_that_run_at_the_same_time_are_all_recorded(cluster: Cluster
         await asyncio.gather(*(do(name) for name in "abcd"))
 
     await cluster.install(Disk)
-    async with cluster.running(Controller(Disk, reconcile)) as manager:
+    async with running(cluster, Controller(Disk, reconcile)) as manager:
         await cluster.create(Disk(Meta("a"), spec=DiskSpec()))
-        found = await cluster.until(Disk, "a", lambda it: len(it.status.steps) == 4)
+        found = await cluster.eventually(Disk, "a", lambda it: len(it.status.steps) == 4)
         assert {step.name: step.outcome for step in found.status.steps} == {
             name: name.upper() for name in "abcd"
         }
@@ -191,13 +194,9 @@ async def test_two_controllers_keep_their_steps_apart_and_do_not_share_a_name(cl
             caught.append(refusal)
 
     await cluster.install(Disk)
-    async with cluster.running(snapshots([]), Controller(Disk, other, name="other")) as manager:
+    async with running(cluster, snapshots([]), Controller(Disk, other, name="other")) as manager:
         await cluster.create(Disk(Meta("a"), spec=DiskSpec()))
-
-        async def refused() -> bool:
-            return bool(caught)
-
-        await cluster.eventually(refused)
+        await eventually(lambda: bool(caught))
         await settled(manager)
         found = await cluster.get(Disk, "a")
     assert "was recorded by another field manager than 'other-steps'" in str(caught[0])
@@ -207,15 +206,15 @@ async def test_two_controllers_keep_their_steps_apart_and_do_not_share_a_name(cl
 async def test_a_renamed_controller_knows_the_steps_of_its_former_name(cluster: Cluster) -> None:
     effects: list[str] = []
     await cluster.install(Disk)
-    async with cluster.running(snapshots(effects)):
+    async with running(cluster, snapshots(effects)):
         made = await cluster.create(Disk(Meta("a"), spec=DiskSpec()))
-        await cluster.until(Disk, "a", lambda it: it.status.note)
+        await cluster.eventually(Disk, "a", lambda it: it.status.note)
     renamed = Options(former_field_managers=("disk",))
-    async with cluster.running(snapshots(effects, name="disks", options=renamed)) as manager:
+    async with running(cluster, snapshots(effects, name="disks", options=renamed)) as manager:
         await settled(manager)
         assert len(effects) == 1
-        await cluster.merge(made, {"spec": {"size": 7}})
-        await cluster.until(Disk, "a", lambda it: it.status.note == "snapshot-2")
+        await cluster.client.patch(made, {"spec": {"size": 7}})
+        await cluster.eventually(Disk, "a", lambda it: it.status.note == "snapshot-2")
         await settled(manager)
 
 
@@ -244,9 +243,9 @@ async def test_a_step_that_another_replica_recorded_unseen_is_not_done_again(clu
         )
 
     await cluster.install(Disk)
-    async with cluster.running(Controller(Disk, reconcile)) as manager:
+    async with running(cluster, Controller(Disk, reconcile)) as manager:
         await cluster.create(Disk(Meta("a"), spec=DiskSpec()))
-        await cluster.until(Disk, "a", lambda it: it.status.steps)
+        await cluster.eventually(Disk, "a", lambda it: it.status.steps)
         await settled(manager)
     assert set(effects) == {"of the other"}
 
@@ -337,13 +336,9 @@ async def test_misuse_is_an_error(
             raise
 
     await cluster.install(Disk)
-    async with cluster.running(Controller(Disk, observed)) as manager:
+    async with running(cluster, Controller(Disk, observed)) as manager:
         await cluster.create(Disk(Meta("a"), spec=DiskSpec()))
-
-        async def done() -> bool:
-            return bool(caught)
-
-        await cluster.eventually(done)
+        await eventually(lambda: bool(caught))
         await settled(manager)
     assert type(caught[0]) is error
     assert message in str(caught[0])
@@ -362,13 +357,9 @@ async def test_a_kind_without_a_field_for_steps_is_a_declaration_error_that_is_n
             raise
 
     await cluster.install(Bare)
-    async with cluster.running(Controller(Bare, reconcile)) as manager:
+    async with running(cluster, Controller(Bare, reconcile)) as manager:
         await cluster.create(Bare(Meta("a"), spec=DiskSpec()))
-
-        async def done() -> bool:
-            return bool(caught)
-
-        await cluster.eventually(done)
+        await eventually(lambda: bool(caught))
         await settled(manager)
         assert manager.statistics().controllers[0].queue.retrying == 0
     assert len(caught) == 1

@@ -29,9 +29,10 @@ from kubewright.controller import (
     owned,
     watch,
 )
+from kubewright.testing import Cluster, eventually
 
-from .cluster import Cluster, settled
 from .kinds import Box, BoxSpec, BoxStatus, Paper
+from .operators import running, settled
 
 HELD = "running.example.com/held"
 QUICK = Options(backoff=Backoff(base=0.01, maximum=0.1))
@@ -65,7 +66,7 @@ async def finalize_namespace(cluster: Cluster, name: str) -> None:
             return True
         return False
 
-    await cluster.eventually(gone)
+    await eventually(gone)
 
 
 async def test_retries_until_the_namespace_of_a_child_is_there_again(cluster: Cluster) -> None:
@@ -84,7 +85,7 @@ async def test_retries_until_the_namespace_of_a_child_is_there_again(cluster: Cl
 
     crates = Controller(Crate, reconcile, owns=[Paper], options=QUICK)
     crate = await cluster.create(Crate(Meta(elsewhere)))
-    async with cluster.running(crates) as manager:
+    async with running(cluster, crates) as manager:
         await asyncio.wait_for(refused.wait(), 60)
         await finalize_namespace(cluster, elsewhere)
         await cluster.client.create(core_v1.Namespace(Meta(elsewhere)))
@@ -92,7 +93,7 @@ async def test_retries_until_the_namespace_of_a_child_is_there_again(cluster: Cl
         async def made() -> bool:
             return (await cluster.client.get(Paper, elsewhere, elsewhere)).text == "hello"
 
-        await cluster.eventually(made)
+        await eventually(made)
         assert manager.statistics().controllers[0].outcomes["error"] > 0
     await cluster.client.delete(crate)
 
@@ -107,13 +108,9 @@ async def test_a_refusal_of_the_objects_own_namespace_waits_for_the_objects_dele
         runs.append(box.metadata.name)
         raise refusal(cluster.namespace)
 
-    async with cluster.running(Controller(Box, reconcile, options=QUICK)) as manager:
+    async with running(cluster, Controller(Box, reconcile, options=QUICK)) as manager:
         await cluster.create(Box(Meta("a")))
-
-        async def ran() -> bool:
-            return bool(runs)
-
-        await cluster.eventually(ran)
+        await eventually(lambda: bool(runs))
         await settled(manager)
         assert runs == ["a"]
         outcomes = manager.statistics().controllers[0].outcomes
@@ -131,13 +128,9 @@ async def test_a_refusal_of_any_other_namespace_is_retried(cluster: Cluster, mes
         if len(runs) < 3:
             raise Forbidden(Status(reason="Forbidden", code=403, details=StatusDetails(causes=[cause])))
 
-    async with cluster.running(Controller(Box, reconcile, options=QUICK)) as manager:
+    async with running(cluster, Controller(Box, reconcile, options=QUICK)) as manager:
         await cluster.create(Box(Meta("a")))
-
-        async def retried() -> bool:
-            return len(runs) == 3
-
-        await cluster.eventually(retried)
+        await eventually(lambda: len(runs) == 3)
         await settled(manager)
         assert manager.statistics().controllers[0].outcomes["error"] == 2
 
@@ -154,22 +147,22 @@ async def test_a_finalizer_that_a_terminating_namespace_refuses_is_retried(clust
             if len(tries) < 3:
                 raise refusal(cluster.namespace)
 
-    async with cluster.running(Controller(Box, Boxes(), finalizer=HELD, options=QUICK)):
+    async with running(cluster, Controller(Box, Boxes(), finalizer=HELD, options=QUICK)):
         box = await cluster.create(Box(Meta("a")))
-        await cluster.until(Box, "a", lambda found: found.metadata.finalizers)
+        await cluster.eventually(Box, "a", lambda found: found.metadata.finalizers)
         await cluster.client.delete(box)
-        await cluster.gone(Box, "a")
+        await cluster.eventually_gone(Box, "a")
 
 
 async def make_terminating(cluster: Cluster, name: str) -> Paper:
     """Create a child with a finalizer of another controller."""
     paper = await cluster.create(Paper(Meta(name, finalizers=[HELD]), text="old"))
     await cluster.client.delete(paper)
-    return await cluster.until(Paper, name, lambda found: found.metadata.deletion_timestamp is not None)
+    return await cluster.eventually(Paper, name, lambda found: found.metadata.deletion_timestamp is not None)
 
 
 async def let_go(cluster: Cluster, paper: Paper) -> None:
-    await cluster.merge(paper, {"metadata": {"finalizers": None}})
+    await cluster.client.patch(paper, {"metadata": {"finalizers": None}})
 
 
 DECLARATIONS: dict[str, dict[str, Any]] = {
@@ -205,11 +198,11 @@ async def test_a_terminating_object_is_applied_once_it_is_gone(cluster: Cluster,
         finally:
             met.set()
 
-    async with cluster.running(Controller(Box, reconcile, options=QUICK, **DECLARATIONS[declared])):
+    async with running(cluster, Controller(Box, reconcile, options=QUICK, **DECLARATIONS[declared])):
         await cluster.create(Box(Meta("a")))
         await asyncio.wait_for(met.wait(), 60)
         await let_go(cluster, paper)
-        made = await cluster.until(Paper, "a", lambda found: found.text == "new")
+        made = await cluster.eventually(Paper, "a", lambda found: found.text == "new")
     assert made.metadata.uid != paper.metadata.uid
     if declared in ("not watched", "owned, outside the scope"):
         assert isinstance(errors[0], ObjectTerminating)
@@ -228,20 +221,16 @@ async def test_an_object_that_turns_out_to_be_terminating_is_applied_once_it_is_
         applied.append(await ctx.apply(Paper(Meta("a"), text=f"size {box.spec.size}")))
         if len(applied) == 1:
             # The cache has not seen the deletion when the next apply is made.
-            await cluster.merge(applied[0], {"metadata": {"finalizers": [HELD]}})
+            await cluster.client.patch(applied[0], {"metadata": {"finalizers": [HELD]}})
             await cluster.client.delete(applied[0])
             applied.append(await ctx.apply(Paper(Meta("a"), text="other")))
 
     declared = needs(Paper, "get", "create", "patch")
-    async with cluster.running(Controller(Box, reconcile, needs=[declared], options=QUICK)) as manager:
+    async with running(cluster, Controller(Box, reconcile, needs=[declared], options=QUICK)) as manager:
         await cluster.create(Box(Meta("a")))
-
-        async def failed() -> bool:
-            return manager.statistics().controllers[0].outcomes["error"] > 0
-
-        await cluster.eventually(failed)
+        await eventually(lambda: manager.statistics().controllers[0].outcomes["error"] > 0)
         await let_go(cluster, applied[0])
-        made = await cluster.until(Paper, "a", lambda found: found.text == "size 1")
+        made = await cluster.eventually(Paper, "a", lambda found: found.text == "size 1")
     assert made.metadata.uid != applied[0].metadata.uid
 
 
@@ -253,13 +242,13 @@ async def test_conditions_state_the_generation_that_was_reconciled(cluster: Clus
     async def reconcile(box: Box, ctx: Context) -> None:
         reconciled = box.metadata.generation
         if reconciled == 1:
-            await cluster.merge(box, {"spec": {"size": 2}})
+            await cluster.client.patch(box, {"spec": {"size": 2}})
 
             async def seen() -> bool:
                 known = await ctx.find(Box, "a")
                 return known is not None and known.metadata.generation == 2
 
-            await cluster.eventually(seen)
+            await eventually(seen)
         match target:
             case "read again":
                 newer = await ctx.find(Box, "a")
@@ -275,9 +264,9 @@ async def test_conditions_state_the_generation_that_was_reconciled(cluster: Clus
         assert condition is not None
         stated.append((reconciled, condition.observed_generation))
 
-    async with cluster.running(Controller(Box, reconcile)) as manager:
+    async with running(cluster, Controller(Box, reconcile)) as manager:
         await cluster.create(Box(Meta("a"), spec=BoxSpec(size=1)))
-        await cluster.until(
+        await cluster.eventually(
             Box, "a", lambda found: any(one.observed_generation == 2 for one in found.status.conditions)
         )
         await settled(manager)
@@ -293,7 +282,7 @@ async def test_conditions_of_another_object_state_the_generation_it_was_read_wit
         box = await ctx.find(Box, "a")
         if box is None or stated:
             return
-        await cluster.merge(box, {"spec": {"size": 2}})
+        await cluster.client.patch(box, {"spec": {"size": 2}})
         ready = Condition(type="Ready", status="True", reason="Made")
         for target in (box, Box(Meta("a", namespace=cluster.namespace))):
             answer = await ctx.patch_status(target, BoxStatus(conditions=[ready]))
@@ -306,13 +295,9 @@ async def test_conditions_of_another_object_state_the_generation_it_was_read_wit
         needs=[needs(Box, "get", "patch"), needs(Box, "patch", subresource="status")],
         selector=Selector(fields="metadata.name=a"),
     )
-    async with cluster.running(maps):
+    async with running(cluster, maps):
         await cluster.create(core_v1.ConfigMap(Meta("a")))
-
-        async def done() -> bool:
-            return len(stated) == 2
-
-        await cluster.eventually(done)
+        await eventually(lambda: len(stated) == 2)
     # The second was never read: nothing is known of a generation, so none is stated.
     assert stated == [1, 0]
 
@@ -327,9 +312,9 @@ async def test_a_status_is_written_to_an_object_that_the_cache_has_not_seen_yet(
         # Nothing has been awaited since, so no watch event can have come in between.
         await ctx.patch_status(created, BoxStatus(ready=7))
 
-    async with cluster.running(Controller(Box, reconcile)):
+    async with running(cluster, Controller(Box, reconcile)):
         await cluster.create(Box(Meta("a")))
-        await cluster.until(Box, "b", lambda found: found.status.ready == 7)
+        await cluster.eventually(Box, "b", lambda found: found.status.ready == 7)
 
 
 def test_a_refusal_names_the_namespace_that_is_being_deleted() -> None:

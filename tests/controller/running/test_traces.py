@@ -13,9 +13,10 @@ import pytest
 from kubewright.api import Meta
 from kubewright.controller import Context, Controller, needs
 from kubewright.manager.parts import Part
+from kubewright.testing import Cluster, eventually
 
-from .cluster import OPTIONS, Cluster, settled
 from .kinds import Box, BoxStatus, Paper
+from .operators import OPTIONS, running, settled
 
 
 @dataclasses.dataclass
@@ -62,13 +63,9 @@ BOXES = Controller(Box, work, owns=[Paper], needs=[needs(Paper, "delete")])
 async def test_a_reconcile_is_a_span_with_its_writes_below_it(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
     tracer = FakeTracer()
-    async with cluster.running(BOXES, options=dataclasses.replace(OPTIONS, tracer=tracer)):
+    async with running(cluster, BOXES, options=dataclasses.replace(OPTIONS, tracer=tracer)):
         await cluster.create(Box(Meta("a")))
-
-        async def traced() -> bool:
-            return any(span.name == "delete" for span in tracer.spans)
-
-        await cluster.eventually(traced)
+        await eventually(lambda: any(span.name == "delete" for span in tracer.spans))
     reconcile = tracer.spans[0]
     assert reconcile.name == "reconcile"
     assert reconcile.below is None
@@ -103,8 +100,8 @@ async def test_a_write_by_the_client_itself_is_a_span_too_and_a_read_is_none(clu
         await ctx.client.get(Paper, "p", cluster.namespace)
         await ctx.client.delete(Paper, name="p", namespace=cluster.namespace)
 
-    async with cluster.running(
-        Controller(Box, bypass), options=dataclasses.replace(OPTIONS, tracer=tracer)
+    async with running(
+        cluster, Controller(Box, bypass), options=dataclasses.replace(OPTIONS, tracer=tracer)
     ) as manager:
         await cluster.create(Box(Meta("a")))
         await settled(manager)
@@ -116,15 +113,11 @@ async def test_a_write_by_the_client_itself_is_a_span_too_and_a_read_is_none(clu
 async def test_what_a_reconcile_raises_is_recorded_with_its_span(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
     tracer = FakeTracer()
-    async with cluster.running(BOXES, options=dataclasses.replace(OPTIONS, tracer=tracer)):
+    async with running(cluster, BOXES, options=dataclasses.replace(OPTIONS, tracer=tracer)):
         box = Box(Meta("a"))
         box.spec.size = 0
         await cluster.create(box)
-
-        async def failed() -> bool:
-            return bool(tracer.spans) and tracer.spans[0].error == "no size"
-
-        await cluster.eventually(failed)
+        await eventually(lambda: bool(tracer.spans) and tracer.spans[0].error == "no size")
 
 
 async def test_the_installed_opentelemetry_is_used_unasked(
@@ -135,7 +128,7 @@ async def test_the_installed_opentelemetry_is_used_unasked(
     installed = ModuleType(Part.OPENTELEMETRY.value)
     installed.get_tracer = lambda name: tracer if name == "kubewright" else None  # pyright: ignore[reportAttributeAccessIssue]
     monkeypatch.setitem(sys.modules, Part.OPENTELEMETRY.value, installed)
-    async with cluster.running(BOXES) as manager:
+    async with running(cluster, BOXES) as manager:
         await cluster.create(Box(Meta("a")))
         await settled(manager)
         assert tracer.spans

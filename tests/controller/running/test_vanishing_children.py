@@ -8,14 +8,13 @@ import pytest
 
 from kubewright.api import Meta, NotFound
 from kubewright.api.builtin import core_v1
-from kubewright.client import ClusterConfig
 from kubewright.controller import Context, Controller, needs
 from kubewright.http.client import Body, ConnectionBroken, Origin, Pool, Route
+from kubewright.testing import Cluster, eventually
 from kubewright.testing.virtual_time import virtual_time
 
-from .cluster import Cluster, wait_for_collector
 from .kinds import Box, Paper
-from .test_faults import eventually, stage
+from .operators import running, wait_for_collector, with_boxes
 
 
 class CutBody:
@@ -66,14 +65,12 @@ class CuttingPool(Pool):
 
 
 @pytest.mark.parametrize("verb", ["apply", "create"])
-async def test_a_child_is_not_created_again_for_an_owner_that_is_gone(
-    collected: tuple[Cluster, ClusterConfig], verb: str
-) -> None:
-    cluster, config = collected
+async def test_a_child_is_not_created_again_for_an_owner_that_is_gone(collected: Cluster, verb: str) -> None:
+    cluster = collected
     await cluster.install(Box)
     await wait_for_collector(cluster)
     cut = asyncio.Event()
-    route = Route(Origin.of(config.server))
+    route = Route(Origin.of(cluster.config.server))
     cluster.config = dataclasses.replace(cluster.config, exchange=lambda: CuttingPool(route, "boxes", cut))
     made: set[str] = set()
     refusals: list[str] = []
@@ -94,27 +91,19 @@ async def test_a_child_is_not_created_again_for_an_owner_that_is_gone(
             refusals.append(str(error))
             raise
 
-    async with cluster.running(Controller(Box, reconcile, owns=[core_v1.ConfigMap])) as manager:
+    async with running(cluster, Controller(Box, reconcile, owns=[core_v1.ConfigMap])) as manager:
         box = await cluster.create(Box(Meta("a")))
-
-        async def exists() -> bool:
-            return len(made) == 1
-
-        await cluster.eventually(exists)
+        await eventually(lambda: len(made) == 1)
         cut.set()
         await cluster.client.delete(box)
-
-        async def refused() -> bool:
-            return len(refusals) >= 4
-
-        await cluster.eventually(refused)
+        await eventually(lambda: len(refusals) >= 4)
         assert all(f"Box {box.key} (uid {box.metadata.uid}) was deleted" in text for text in refusals)
 
         async def none_left() -> bool:
             left = await cluster.client.list(core_v1.ConfigMap, namespace=cluster.namespace)
             return not [found for found in left if "box" in found.data]
 
-        await cluster.eventually(none_left)
+        await eventually(none_left)
         assert len(made) <= 2
         cut.clear()
 
@@ -122,7 +111,7 @@ async def test_a_child_is_not_created_again_for_an_owner_that_is_gone(
             queue = manager.statistics().controllers[0].queue
             return not (queue.retrying or queue.ready or queue.in_flight or queue.delayed)
 
-        await cluster.eventually(learned)
+        await eventually(learned)
     assert len(made) <= 2
 
 
@@ -133,9 +122,9 @@ async def test_a_child_that_another_client_keeps_deleting_is_created_with_backof
     async def reconcile(box: Box, ctx: Context) -> None:
         await ctx.apply(Paper(Meta("child"), text=box.metadata.name))
 
-    async with stage() as (_, cluster):
+    async with with_boxes() as cluster:
         await cluster.install(Paper)
-        async with cluster.running(Controller(Box, reconcile, owns=[Paper])):
+        async with running(cluster, Controller(Box, reconcile, owns=[Paper])):
             await cluster.create(Box(Meta("a")))
             loop = asyncio.get_running_loop()
             began = loop.time()
@@ -170,12 +159,12 @@ async def test_a_child_that_the_controller_replaces_itself_is_not_delayed() -> N
         await ctx.apply(Paper(Meta("child"), number=box.spec.size))
         sizes.append(box.spec.size)
 
-    async with stage() as (_, cluster):
+    async with with_boxes() as cluster:
         await cluster.install(Paper)
         deletes = needs(Paper, "delete")
-        async with cluster.running(Controller(Box, reconcile, owns=[Paper], needs=[deletes])) as manager:
+        async with running(cluster, Controller(Box, reconcile, owns=[Paper], needs=[deletes])) as manager:
             box = await cluster.create(Box(Meta("a")))
             for size in range(2, 8):
-                await cluster.merge(box, {"spec": {"size": size}})
-                await cluster.until(Paper, "child", lambda found, size=size: found.number == size)
+                await cluster.client.patch(box, {"spec": {"size": size}})
+                await cluster.eventually(Paper, "child", lambda found, size=size: found.number == size)
             assert manager.statistics().controllers[0].outcomes["error"] == 0

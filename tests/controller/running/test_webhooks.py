@@ -9,10 +9,11 @@ from kubewright.api import ApiError, Meta
 from kubewright.api.builtin import apps_v1, core_v1, meta_v1
 from kubewright.controller import Context, Controller
 from kubewright.manager import Manager
+from kubewright.testing import Cluster, eventually
 from kubewright.webhook import Problem, WebhookOptions, denied, mutating_webhook, validating_webhook
 
-from .cluster import OPTIONS, Cluster, settled
 from .kinds import Box, Paper
+from .operators import OPTIONS, events, running, settled
 
 SERVED = dataclasses.replace(OPTIONS, webhooks=WebhookOptions(bind_address="127.0.0.1:0"))
 
@@ -32,7 +33,7 @@ def clean(paper: Paper, old: Paper | None) -> Iterator[Problem]:
 
 @asynccontextmanager
 async def standing(cluster: Cluster, *webhooks: Any, name: str) -> AsyncIterator[None]:
-    async with cluster.running(options=SERVED, webhooks=webhooks, name=name):
+    async with running(cluster, options=SERVED, webhooks=webhooks, name=name):
         yield
 
 
@@ -72,21 +73,23 @@ async def test_an_image_that_a_webhook_rewrites_is_reported_once_and_not_applied
         return image_of(made) == "mirror/app:1"
 
     async with standing(cluster, mirrored, name="mirror"):
-        await cluster.eventually(asked)
-        async with cluster.running(Controller(Box, reconcile, owns=[apps_v1.Deployment])) as manager:
+        await eventually(asked)
+        async with running(cluster, Controller(Box, reconcile, owns=[apps_v1.Deployment])) as manager:
             box = await cluster.create(Box(Meta("a")))
-            await cluster.until(apps_v1.Deployment, "a", lambda found: image_of(found) == "mirror/app:1")
+            await cluster.eventually(apps_v1.Deployment, "a", lambda found: image_of(found) == "mirror/app:1")
             await settled(manager)
             assert applies(manager) == 1
-            await cluster.merge(box, {"metadata": {"annotations": {"touched": "yes"}}})
+            await cluster.client.patch(box, {"metadata": {"annotations": {"touched": "yes"}}})
             await settled(manager)
             assert applies(manager) == 1
-            await cluster.merge(box, {"spec": {"size": 3}})
-            changed = await cluster.until(apps_v1.Deployment, "a", lambda found: found.spec.replicas == 3)
+            await cluster.client.patch(box, {"spec": {"size": 3}})
+            changed = await cluster.eventually(
+                apps_v1.Deployment, "a", lambda found: found.spec.replicas == 3
+            )
             await settled(manager)
             assert applies(manager) == 2
         assert image_of(changed) == "mirror/app:1"
-        reported = {event.note for event in await cluster.events("ApplyAltered")}
+        reported = {event.note for event in await events(cluster, "ApplyAltered")}
     assert reported == {
         "The server did not take spec.template.spec.containers[0].image as controller box applied it"
     }
@@ -109,22 +112,18 @@ async def test_a_child_that_a_webhook_refuses_is_tried_again_until_it_is_let_in(
 
     async with (
         standing(cluster, clean, name="laundry"),
-        cluster.running(Controller(Box, reconcile, owns=[Paper])) as manager,
+        running(cluster, Controller(Box, reconcile, owns=[Paper])) as manager,
     ):
-        await cluster.eventually(asked)
+        await eventually(asked)
         for name, text in (("a", "dirty"), ("b", "fine")):
             box = Box(Meta(name))
             box.spec.labels = {"text": text}
             await cluster.create(box)
-
-        async def retried() -> bool:
-            return manager.statistics().controllers[0].outcomes["error"] >= 2
-
-        await cluster.eventually(retried)
-        await cluster.until(Paper, "b", lambda paper: paper.text == "fine")
+        await eventually(lambda: manager.statistics().controllers[0].outcomes["error"] >= 2)
+        await cluster.eventually(Paper, "b", lambda paper: paper.text == "fine")
         assert await cluster.find(Paper, "a") is None
-        await cluster.merge(await cluster.get(Box, "a"), {"spec": {"labels": {"text": "washed"}}})
-        await cluster.until(Paper, "a", lambda paper: paper.text == "washed")
+        await cluster.client.patch(await cluster.get(Box, "a"), {"spec": {"labels": {"text": "washed"}}})
+        await cluster.eventually(Paper, "a", lambda paper: paper.text == "washed")
 
 
 def in_namespace(obj: Any, cluster: Cluster) -> Any:

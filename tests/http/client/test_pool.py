@@ -10,6 +10,7 @@ from contextlib import suppress
 import pytest
 
 from kubewright.http.client import ConnectionBroken, Origin, Pool, Route, Unreachable, encode_request
+from kubewright.testing import eventually
 
 from .http_servers import HELLO, Listener, hello
 
@@ -72,8 +73,7 @@ async def test_a_connection_that_the_server_closed_is_not_used() -> None:
             closed.clear()
             assert (await pool.send(REQUEST, b"", 5.0)).status == 200
             await closed.wait()
-            while pool.statistics().idle:
-                await asyncio.sleep(0)
+            await eventually(lambda: not pool.statistics().idle, interval=0)
         assert len(server.writers) == 3
         await pool.close()
 
@@ -136,8 +136,7 @@ async def test_a_connection_that_comes_about_after_closing_is_closed() -> None:
 
         async with asyncio.TaskGroup() as group:
             group.create_task(asking())
-            while not pool.statistics().sockets:
-                await asyncio.sleep(0)
+            await eventually(lambda: pool.statistics().sockets, interval=0)
             await pool.close()
         assert pool.statistics().sockets == 0
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +21,7 @@ from kubewright.http.client import (
     Route,
     encode_request,
 )
+from kubewright.testing import eventually
 from kubewright.testing.virtual_time import virtual_time
 
 from .http_servers import HELLO, Listener
@@ -64,11 +65,6 @@ class HeldServer:
         self.held[path].set_result(response)
 
 
-async def until(condition: Callable[[], object]) -> None:
-    while not condition():
-        await asyncio.sleep(0)
-
-
 async def test_400_requests_at_once_open_no_more_connections_than_allowed(
     server_tls: ssl.SSLContext, trust: ssl.SSLContext
 ) -> None:
@@ -87,11 +83,11 @@ async def test_streams_take_no_slot_from_requests() -> None:
         pool = Pool(Route(Origin.of(server.url)), max_connections=1)
         async with asyncio.TaskGroup() as group:
             streams = [group.create_task(pool.stream(get(f"/{n}"), b"", 60.0)) for n in range(5)]
-            await until(lambda: len(held.held) == 5)
+            await eventually(lambda: len(held.held) == 5, interval=0)
             for path in list(held.held):
                 held.respond(path, CHUNKS)
         request = asyncio.ensure_future(pool.send(get("/request"), b"", 60.0))
-        await until(lambda: "/request" in held.held)
+        await eventually(lambda: "/request" in held.held, interval=0)
         assert pool.statistics()[:3] == (1, 5, 0)
         held.respond("/request")
         assert (await request).body == b"hello"
@@ -106,7 +102,7 @@ async def test_finished_streams_leave_no_more_idle_connections_than_allowed() ->
         pool = Pool(Route(Origin.of(server.url)), max_connections=2)
         async with asyncio.TaskGroup() as group:
             streams = [group.create_task(pool.stream(get(f"/{n}"), b"", 60.0)) for n in range(5)]
-            await until(lambda: len(held.held) == 5)
+            await eventually(lambda: len(held.held) == 5, interval=0)
             for path in list(held.held):
                 held.respond(path)
         for stream in streams:
@@ -124,12 +120,12 @@ async def test_a_slot_that_a_cancelled_request_was_given_goes_to_the_next(turns:
     async with Listener(held := HeldServer()) as server:
         pool = Pool(Route(Origin.of(server.url)), max_connections=1)
         requests = [asyncio.ensure_future(pool.send(get(f"/{n}"), b"", 60.0)) for n in range(3)]
-        await until(lambda: held.held)
+        await eventually(lambda: held.held, interval=0)
         held.respond("/0")
         for _ in range(turns):
             await asyncio.sleep(0)
         requests[1].cancel()
-        await until(lambda: "/2" in held.held)
+        await eventually(lambda: "/2" in held.held, interval=0)
         held.respond("/2")
         assert (await requests[2]).body == b"hello"
         await asyncio.wait(requests)
@@ -142,7 +138,7 @@ async def test_a_request_that_finds_no_slot_in_time_says_so() -> None:
     async with Listener(held := HeldServer()) as server:
         pool = Pool(Route(Origin.of(server.url)), max_connections=1)
         first = asyncio.ensure_future(pool.send(get("/first"), b"", 60.0))
-        await until(lambda: held.held)
+        await eventually(lambda: held.held, interval=0)
         with pytest.raises(PoolTimeout, match="all 1 connections are in use"):
             await pool.send(get("/second"), b"", 5.0)
         assert pool.statistics().waiting == 0
@@ -155,7 +151,7 @@ async def test_closing_ends_requests_that_wait_for_a_slot() -> None:
     async with Listener(held := HeldServer()) as server:
         pool = Pool(Route(Origin.of(server.url)), max_connections=1)
         requests = [asyncio.ensure_future(pool.send(get(f"/{n}"), b"", 60.0)) for n in range(3)]
-        await until(lambda: held.held)
+        await eventually(lambda: held.held, interval=0)
         await pool.close()
         for result in await asyncio.gather(*requests, return_exceptions=True):
             assert isinstance(result, ConnectionBroken)
@@ -206,9 +202,12 @@ class PoolMachine(RuleBasedStateMachine):
         while self.waiting and len(self.under_way) < self.limit:
             self.under_way.append(self.waiting.pop(0))
         expected = {it.path for it in (*self.under_way, *(it for it in self.streams if it.body is None))}
-        await until(lambda: {path for path, it in self.server.held.items() if not it.done()} == expected)
-        await until(
-            lambda: self.pool.statistics()[:3] == (len(self.under_way), len(self.streams), len(self.waiting))
+        await eventually(
+            lambda: {path for path, it in self.server.held.items() if not it.done()} == expected, interval=0
+        )
+        await eventually(
+            lambda: self.pool.statistics()[:3] == (len(self.under_way), len(self.streams), len(self.waiting)),
+            interval=0,
         )
 
     def send(self, stream: bool) -> Sent:

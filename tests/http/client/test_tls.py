@@ -22,6 +22,7 @@ from kubewright.http.client import (
     Unreachable,
     encode_request,
 )
+from kubewright.testing import eventually
 from kubewright.testing.virtual_time import VirtualTimeLoop
 
 from .http_servers import Listener, hello, tunnelled
@@ -181,8 +182,7 @@ async def test_a_connection_that_the_server_left_is_not_used(
         pool = Pool(Route(Origin.of(server.url), tls=trust))
         for _ in range(3):
             assert (await pool.send(encode_request("GET", "/", b"", b""), b"", 5.0)).body == b"hello"
-            while pool.statistics().idle:
-                await asyncio.sleep(0)
+            await eventually(lambda: not pool.statistics().idle, interval=0)
         assert len(server.writers) == 3
         await pool.close()
 

@@ -107,9 +107,3 @@ async def serving(limits: Limits = Limits(), grace: float = 5.0) -> AsyncIterato
 async def talking(limits: Limits = Limits()) -> AsyncIterator[tuple[HttpServer, Paths, HttpConnection]]:  # noqa: B008 (frozen)
     async with serving(limits) as (server, handler), connected(server.port) as wire:
         yield server, handler, wire
-
-
-async def until(condition: Any) -> None:
-    """Wait for something to become true."""
-    while not condition():
-        await asyncio.sleep(0.001)

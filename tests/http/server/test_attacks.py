@@ -16,11 +16,12 @@ from msgspec.structs import replace
 
 from kubewright.certificates import FollowingContext
 from kubewright.http.server import HttpServer, Limits
+from kubewright.testing import eventually
 from kubewright.testing.virtual_time import virtual_time
 from kubewright.webhook import Lifetimes
 from kubewright.webhook.server.authority import begin, utc_now
 
-from .serving import LARGEST, Paths, serving, talking, until
+from .serving import LARGEST, Paths, serving, talking
 
 GET = b"GET /fine HTTP/1.1\r\nHost: t\r\n\r\n"
 CHUNKED = b"POST /echo HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -35,7 +36,7 @@ async def fine(server: HttpServer) -> None:
     """Make sure that others are still served, and nothing is held."""
     async with connected(server.port) as wire:
         assert (await wire.ask("GET", "/fine")).text == "/fine"
-    await until(lambda: server.body_budget.available == server.limits.held)
+    await eventually(lambda: server.body_budget.available == server.limits.held, interval=0.001)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ async def test_nonsense_is_refused_and_the_connection_ends(garbage: bytes) -> No
 async def test_nonsense_behind_a_request_waits_for_its_turn() -> None:
     async with talking() as (_, handler, wire):
         wire.writer.write(b"GET /later HTTP/1.1\r\nHost: t\r\n\r\nnonsense\r\n\r\n" + GET)
-        await until(lambda: handler.asked)
+        await eventually(lambda: handler.asked, interval=0.001)
         handler.let.set()
         assert [(await wire.reply()).status for _ in range(2)] == [200, 400]
         assert await wire.ended()
@@ -203,7 +204,7 @@ async def test_who_stays_after_a_refusal_is_cut_off() -> None:
 async def test_bodies_of_all_connections_together_are_bounded() -> None:
     async with talking(Limits(held=150_000)) as (server, handler, wire):
         wire.send("POST", "/later", b"x" * 90_000)
-        await until(lambda: handler.asked)
+        await eventually(lambda: handler.asked, interval=0.001)
         async with connected(server.port) as other:
             other.send("POST", "/echo", b"x" * 90_000)
             assert (await other.reply()).status == 503
@@ -262,7 +263,10 @@ async def test_who_does_not_read_is_cut_off() -> None:
     async with talking() as (server, _, wire):
         for _ in range(200):
             wire.send("GET", "/large")
-        await until(lambda: server.connections and next(iter(server.connections)).blocked_since is not None)
+        await eventually(
+            lambda: server.connections and next(iter(server.connections)).blocked_since is not None,
+            interval=0.001,
+        )
         await asyncio.sleep(36)
         assert not server.connections
         await fine(server)
@@ -276,7 +280,7 @@ async def test_newcomers_take_the_place_of_who_was_silent_for_longest() -> None:
         connected(server.port) as recent,
     ):
         busy.send("GET", "/later")
-        await until(lambda: handler.asked)
+        await eventually(lambda: handler.asked, interval=0.001)
         assert (await silent.ask("GET", "/")).status == 200
         assert (await recent.ask("GET", "/")).status == 200
         async with connected(server.port) as newcomer:
@@ -294,7 +298,7 @@ async def test_connections_without_a_request_are_evicted_first() -> None:
     ):
         assert (await known.ask("GET", "/")).status == 200
         async with connected(server.port) as unused:
-            await until(lambda: len(server.connections) == 2)
+            await eventually(lambda: len(server.connections) == 2, interval=0.001)
             async with connected(server.port) as newcomer:
                 assert (await newcomer.ask("GET", "/new")).text == "/new"
                 assert await unused.ended()
@@ -370,10 +374,10 @@ async def test_a_client_that_does_not_read_makes_room_too() -> None:
 async def test_newcomers_wait_where_all_are_busy() -> None:
     async with talking(Limits(connections=1)) as (server, handler, wire):
         wire.send("GET", "/later")
-        await until(lambda: handler.asked)
+        await eventually(lambda: handler.asked, interval=0.001)
         async with connected(server.port) as newcomer:
             newcomer.send("GET", "/new")
-            await until(lambda: server.at_capacity)
+            await eventually(lambda: server.at_capacity, interval=0.001)
             handler.let.set()
             assert (await wire.reply()).headers["connection"] == "close"
             assert (await newcomer.reply()).text == "/new"
@@ -438,9 +442,12 @@ async def test_connections_beyond_the_limit_wait_and_are_all_answered(secured: S
     ):
         for _ in range(40):
             group.create_task(ask(server.port))
-        while len(answers) < 40:
+
+        def all_answered() -> bool:
             assert len(server.connections) <= 4
-            await asyncio.sleep(0.001)
+            return len(answers) == 40
+
+        await eventually(all_answered, interval=0.001)
     assert set(answers) == {200}
 
 
@@ -453,10 +460,10 @@ async def test_who_waits_costs_nothing(secured: Secured) -> None:
         AsyncExitStack() as stack,
     ):
         user.send("GET", "/later")
-        await until(lambda: handler.asked)
+        await eventually(lambda: handler.asked, interval=0.001)
         for _ in range(20):
             await stack.enter_async_context(connected(server.port))
-        await until(lambda: server.at_capacity)
+        await eventually(lambda: server.at_capacity, interval=0.001)
         assert len(asyncio.all_tasks()) < 10
         handler.let.set()
         assert (await user.reply()).headers["connection"] == "close"

@@ -6,9 +6,10 @@ import pytest
 from http_wire import connected
 
 from kubewright.http.server import Limits
+from kubewright.testing import eventually
 from kubewright.testing.virtual_time import virtual_time
 
-from .serving import LARGEST, serving, talking, until
+from .serving import LARGEST, serving, talking
 
 
 async def test_a_connection_serves_many_requests_and_bodies() -> None:
@@ -48,7 +49,7 @@ async def test_pipelined_requests_are_answered_in_order_whatever_they_wait_for()
     async with talking() as (_, handler, wire):
         for path in ("/later/1", "/2", "/stream", "/later/4", "/5"):
             wire.send("GET", path)
-        await until(lambda: handler.asked)
+        await eventually(lambda: handler.asked, interval=0.001)
         handler.let.set()
         assert [(await wire.reply()).text for _ in range(5)] == ["/later/1", "/2", "onetwo", "/later/4", "/5"]
 
@@ -58,7 +59,7 @@ async def test_a_pipeline_is_not_gone_on_with_while_its_answers_are_not_read() -
         for _ in range(100):
             wire.send("GET", "/large")
         (connection,) = server.connections
-        await until(lambda: connection.blocked_since is not None)
+        await eventually(lambda: connection.blocked_since is not None, interval=0.001)
         assert len(handler.asked) < 100
         for _ in range(100):
             assert len((await wire.reply()).body) == 300_000
@@ -152,7 +153,7 @@ async def test_an_abandoned_response_leaves_no_waiter() -> None:
         wire.send("GET", "/cancelled")
         async with asyncio.timeout(60):
             assert await wire.ended()
-        await until(lambda: not server.connections)
+        await eventually(lambda: not server.connections, interval=0.001)
 
 
 async def test_a_stream_that_fails_does_not_look_whole(caplog: pytest.LogCaptureFixture) -> None:
@@ -173,10 +174,10 @@ async def test_a_client_that_resets_has_its_request_cancelled_and_leaves_nothing
     async with serving() as (server, handler):
         async with connected(server.port) as wire:
             wire.send("POST", "/never", b"x" * 1000)
-            await until(lambda: handler.asked)
+            await eventually(lambda: handler.asked, interval=0.001)
             assert server.body_budget.available == server.limits.held - 1000
             wire.reset()
-        await until(lambda: handler.cancelled)
+        await eventually(lambda: handler.cancelled, interval=0.001)
         assert (server.tasks, server.body_budget.available) == (0, server.limits.held)
         assert not server.connections
 
@@ -203,13 +204,13 @@ async def test_a_client_that_half_closes_gets_every_response_it_asked_for() -> N
         for path in ("/later/1", "/2", "/later/3"):
             wire.send("GET", path)
         wire.writer.write_eof()
-        await until(lambda: handler.asked)
+        await eventually(lambda: handler.asked, interval=0.001)
         handler.let.set()
         replies = [await wire.reply() for _ in range(3)]
         assert [reply.text for reply in replies] == ["/later/1", "/2", "/later/3"]
         assert [reply.headers.get("connection") for reply in replies] == [None, None, "close"]
         assert await wire.ended()
-        await until(lambda: not server.connections)
+        await eventually(lambda: not server.connections, interval=0.001)
 
 
 async def test_half_a_request_of_a_client_that_half_closes_is_dropped_and_the_ones_before_answered() -> None:
@@ -217,11 +218,11 @@ async def test_half_a_request_of_a_client_that_half_closes_is_dropped_and_the_on
         wire.send("GET", "/later")
         wire.writer.write(b"GET /half HTTP/1.1\r\nHo")
         wire.writer.write_eof()
-        await until(lambda: handler.asked)
+        await eventually(lambda: handler.asked, interval=0.001)
         handler.let.set()
         assert (await wire.reply()).text == "/later"
         assert await wire.ended()
-        await until(lambda: not server.connections)
+        await eventually(lambda: not server.connections, interval=0.001)
 
 
 async def test_bad_bytes_before_a_half_close_are_still_refused() -> None:
@@ -237,8 +238,8 @@ async def test_a_stream_ends_when_its_client_half_closes() -> None:
         wire.send("GET", "/endless")
         assert (await wire.head())[0] == 200
         wire.writer.write_eof()
-        await until(lambda: handler.cancelled)
-        await until(lambda: not server.connections)
+        await eventually(lambda: handler.cancelled, interval=0.001)
+        await eventually(lambda: not server.connections, interval=0.001)
 
 
 @virtual_time
@@ -248,7 +249,7 @@ async def test_a_handler_that_takes_too_long_is_cancelled_when_its_client_has_ha
         wire.writer.write_eof()
         assert await wire.ended()
         assert handler.cancelled == ["/never"]
-        await until(lambda: not server.connections)
+        await eventually(lambda: not server.connections, interval=0.001)
 
 
 @pytest.mark.parametrize("note", ["a%0d%0aX-Evil:%20yes", "a%0ab", "a%0db", "a%00b"])
@@ -271,6 +272,6 @@ async def test_a_client_that_disconnects_at_once_leaves_no_unawaited_coroutine()
                 wire.send("GET", "/never")
                 wire.reset()
                 await wire.ended()
-        await until(lambda: not server.connections)
+        await eventually(lambda: not server.connections, interval=0.001)
         assert server.tasks == 0
         assert len(handler.cancelled) <= 20

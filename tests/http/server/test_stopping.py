@@ -8,15 +8,16 @@ import pytest
 from http_wire import connected
 
 from kubewright.http.server import HttpServer
+from kubewright.testing import eventually
 from kubewright.testing.virtual_time import virtual_time
 
-from .serving import Paths, serving, until
+from .serving import Paths, serving
 
 
 async def test_a_request_under_way_is_answered_and_its_client_asked_to_leave() -> None:
     async with serving() as (server, handler), connected(server.port) as wire, connected(server.port) as idle:
         wire.send("GET", "/later")
-        await until(lambda: handler.asked)
+        await eventually(lambda: handler.asked, interval=0.001)
         async with asyncio.TaskGroup() as group:
             group.create_task(server.__aexit__(None, None, None))
             assert await idle.ended()
@@ -32,10 +33,10 @@ async def test_a_body_that_is_on_its_way_is_waited_for() -> None:
     async with serving() as (server, handler), connected(server.port) as wire:
         wire.writer.write(b"POST /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 4\r\n\r\nbo")
         (connection,) = server.connections
-        await until(lambda: connection.idle_since is None)
+        await eventually(lambda: connection.idle_since is None, interval=0.001)
         async with asyncio.TaskGroup() as group:
             group.create_task(server.__aexit__(None, None, None))
-            await until(lambda: server.draining)
+            await eventually(lambda: server.draining, interval=0.001)
             wire.writer.write(b"dy")
             assert (await wire.reply()).text == "body"
         assert len(handler.asked) == 1
@@ -45,7 +46,7 @@ async def test_half_a_head_is_not_waited_for() -> None:
     async with serving(grace=3600) as (server, _), connected(server.port) as wire:
         wire.writer.write(b"GET / HTT")
         (connection,) = server.connections
-        await until(lambda: connection.idle_since is None)
+        await eventually(lambda: connection.idle_since is None, interval=0.001)
         await server.__aexit__(None, None, None)
         assert await wire.ended()
 
@@ -54,10 +55,10 @@ async def test_all_of_a_pipeline_is_answered() -> None:
     async with serving() as (server, handler), connected(server.port) as wire:
         for number in range(3):
             wire.send("GET", f"/later/{number}")
-        await until(lambda: handler.asked)
+        await eventually(lambda: handler.asked, interval=0.001)
         async with asyncio.TaskGroup() as group:
             group.create_task(server.__aexit__(None, None, None))
-            await until(lambda: server.draining)
+            await eventually(lambda: server.draining, interval=0.001)
             handler.let.set()
             assert [(await wire.reply()).text for _ in range(3)] == ["/later/0", "/later/1", "/later/2"]
             assert await wire.ended()
@@ -67,7 +68,7 @@ async def test_all_of_a_pipeline_is_answered() -> None:
 async def test_what_is_not_answered_in_time_is_cut_off() -> None:
     async with serving(grace=20) as (server, handler), connected(server.port) as wire:
         wire.send("GET", "/never")
-        await until(lambda: handler.asked)
+        await eventually(lambda: handler.asked, interval=0.001)
         begun = asyncio.get_running_loop().time()
         await server.__aexit__(None, None, None)
         assert asyncio.get_running_loop().time() - begun == pytest.approx(20, abs=1)

@@ -1,9 +1,13 @@
 """Lint: the cases that conformance_coverage names for each behaviour exist."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "conformance"))
+
 from conformance_coverage import EASILY_WRONG, RELIED_ON
 from conformance_scenario import recorded, scenarios
 
