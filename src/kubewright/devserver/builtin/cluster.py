@@ -78,6 +78,29 @@ def _validate_node(node: JsonObject) -> list[FieldError]:
     return errors + _NODE.validate(node)
 
 
+def _update_node(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    # The real server checks a changed node twice.
+    return _validate_node(new) * 2 + _validate_node_change(new, old)
+
+
+def _validate_node_change(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for index, address in enumerate(addresses := items(section(new, "status"), "addresses")):
+        if address in addresses[:index]:
+            shown = {"Type": address.get("type", ""), "Address": address.get("address", "")}
+            errors.append(check.duplicate_struct(f"status.addresses[{index}]", shown))
+    after, before = section(new, "spec"), section(old, "spec")
+    networks, earlier = items(after, "podCIDRs"), items(before, "podCIDRs")
+    changed = [one != other for one, other in zip(networks, earlier, strict=False)]
+    if earlier and len(networks) != len(earlier):
+        changed = [True]
+    text = 'node updates may not change {} except from "" to valid'
+    errors += [problems.forbidden("spec.podCIDRs", text.format("podCIDR")) for _ in filter(None, changed)]
+    if before.get("providerID") and before["providerID"] != after.get("providerID"):
+        errors.append(problems.forbidden("spec.providerID", text.format("providerID")))
+    return errors
+
+
 def _drop_config_source(node: JsonObject) -> None:
     """Remove the field of dynamic kubelet configuration, which no longer exists."""
     section(node, "spec").pop("configSource", None)
@@ -146,7 +169,9 @@ def _same_priority(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
         yield problems.forbidden("value", "may not be changed in an update.")
 
 
-_PRIORITY_CLASS = rules(("", _priority), ("preemptionPolicy", one_of("PreemptLowerPriority", "Never")))
+_PRIORITY_CLASS = rules(
+    ("", _priority), ("preemptionPolicy", one_of("PreemptLowerPriority", "Never", required=True))
+)
 
 
 def _distinct_tolerations(path: str, tolerations: Sequence[JsonObject] | None) -> Iterator[FieldError]:
@@ -278,8 +303,8 @@ STRATEGIES = {
         prepare_create=_drop_config_source,
         prepare_status_update=keep_spec,
         validate=_validate_node,
-        # The real server checks a changed node twice.
-        validate_update=lambda new, old: _validate_node(new) * 2,
+        validate_update=_update_node,
+        validate_status_update=_validate_node_change,
         # A kubelet registers its node together with the status.
         status_on_create=True,
         selectable_fields={"spec.unschedulable": flag_at("spec", "unschedulable")},
@@ -298,7 +323,7 @@ STRATEGIES = {
         ),
     ),
     ("scheduling.k8s.io", "PriorityClass"): Strategy(
-        default=defaults(("preemptionPolicy!", "PreemptLowerPriority")),
+        default=defaults(("preemptionPolicy", "PreemptLowerPriority")),
         validate=_PRIORITY_CLASS.validate,
         validate_update=changes(_same_priority, immutable("preemptionPolicy")),
         has_generation=True,

@@ -227,15 +227,26 @@ def _default_claim(claim: JsonObject) -> None:
 
 def _new_claim(claim: JsonObject) -> None:
     claim["status"] = {"phase": "Pending"}
-    spec: JsonObject = claim["spec"]
+    _normalize_sources(claim["spec"], {})
+
+
+def _changed_claim(new: JsonObject, old: JsonObject) -> None:
+    # Older clients omit the field that the server filled in, so it is filled in again.
+    _normalize_sources(new["spec"], old["spec"])
+    _normalize_sources(old["spec"], old["spec"])
+
+
+def _normalize_sources(spec: JsonObject, old: JsonObject) -> None:
+    """Fill dataSource from dataSourceRef or the other way round."""
     # The feature gate CrossNamespaceVolumeDataSource is off.
     if section(spec, "dataSourceRef").get("namespace"):
         del spec["dataSourceRef"]
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     # Other kinds are dropped, unless dataSourceRef shows that the client knows the newer field.
     known = ("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")
+    in_use = old.get("dataSource") is not None or old.get("dataSourceRef") is not None
     if source is not None and reference is None:
-        if (source.get("apiGroup") or "", source.get("kind", "")) in known:
+        if in_use or (source.get("apiGroup") or "", source.get("kind", "")) in known:
             spec["dataSourceRef"] = dict(source)
         else:
             del spec["dataSource"]
@@ -481,6 +492,7 @@ STRATEGIES = {
     ("", "PersistentVolumeClaim"): Strategy(
         default=_default_claim,
         prepare_create=_new_claim,
+        prepare_update=_changed_claim,
         prepare_status_update=keep_spec,
         validate=_validate_claim,
         validate_update=_update_claim,

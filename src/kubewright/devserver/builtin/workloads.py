@@ -579,7 +579,7 @@ STRATEGIES = {
     ),
     ("apps", "ControllerRevision"): Strategy(
         validate=_validate_revision,
-        validate_update=changes(immutable("data")),
+        validate_update=changes(_again(_validate_revision), immutable("data")),
         **printed(NAME, cell("Controller", _controller), cell("Revision", "revision", 0), AGE),
     ),
     ("", "ReplicationController"): Strategy(

@@ -40,6 +40,8 @@ class _Row(NamedTuple):
     embedded: tuple[str, ...]
 
 
+# Go's defaults of these fields tell an empty list, which is then refused, from an absent one.
+_EMPTY_IS_GIVEN = {("autoscaling/v2.HPAScalingRules", "policies")}
 # Kinds of these packages are stored as JSON, which keeps empty lists; protobuf, as the others are, does not.
 _STORED_AS_JSON = ("apiextensions/v1.", "apiregistration/v1.")
 
@@ -80,6 +82,9 @@ class Decoders:
         fields = self._types.fields(name)
         empty_mode = _EMPTY_IS_NULL if self._stored and not name.startswith(_STORED_AS_JSON) else _KEEP
         rows = {field.name: self._row(place, field, empty_mode) for place, field in enumerate(fields)}
+        for struct, given in _EMPTY_IS_GIVEN:
+            if name == struct and not self._stored:
+                rows[given] = rows[given]._replace(mode=_KEEP)
         absent = [(field.name, self._zero_maker(field.type)) for field in fields if _always_written(field)]
         return _struct_decoder(name, rows, absent)
 

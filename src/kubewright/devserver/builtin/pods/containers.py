@@ -109,7 +109,9 @@ def check_container(
     yield from _mounts(container, f"{path}.volumeMounts", volumes)
     yield from _devices(container, f"{path}.volumeDevices", volumes)
     yield from check.choice(f"{path}.imagePullPolicy", container.get("imagePullPolicy", ""), PULL_POLICIES)
-    yield from check_resources(section(container, "resources"), f"{path}.resources")
+    resources: JsonObject = section(container, "resources")
+    yield from check_resources(resources, f"{path}.resources")
+    yield from check_claims(items(resources, "claims"), spec, f"{path}.resources.claims")
     yield from _resize_policy(
         items(container, "resizePolicy"), f"{path}.resizePolicy", spec.get("restartPolicy", "")
     )
@@ -146,6 +148,33 @@ def check_resources(resources: JsonObject, path: str, *, of_pod: bool = False) -
     huge = any(name.startswith("hugepages-") for name in (*limits, *requests))
     if huge and not any(name in _RESIZED for name in (*limits, *requests)):
         yield problems.forbidden(path, "HugePages require cpu or memory")
+
+
+def check_claims(claims: Sequence[JsonObject], spec: JsonObject, path: str) -> Iterator[FieldError]:
+    """Check the device claims of a container: each is a claim of the Pod, whole or single requests of it, once."""
+    known = sorted({item["name"] for item in items(spec, "resourceClaims") if item.get("name")})
+    seen: set[str] = set()
+    for index, claim in enumerate(claims):
+        where, name, request = f"{path}[{index}]", claim.get("name", ""), claim.get("request", "")
+        if not name:
+            yield problems.required(where)
+            continue
+        if name in seen:
+            yield problems.duplicate(where, name)
+        else:
+            if request:
+                yield from check.named(f"{where}.request", request, names.dns1123_label(request))
+            key = f"{name}/{request}" if request else name
+            if key in seen:
+                yield problems.duplicate(where, key)
+            elif not request:
+                parts = [other for other in seen if other.startswith(f"{name}/")]
+                yield from [problems.duplicate(where, name) for _ in parts]
+            seen.add(key)
+        if name not in known:
+            text = "must be one of the names in pod.spec.resourceClaims"
+            shown = f": {', '.join(known)}" if known else " which is empty"
+            yield FieldError("FieldValueNotFound", where, name, f"{text}{shown}")
 
 
 def _within_limit(name: str, value: Any, limits: dict[str, Any], path: str) -> Iterator[FieldError]:

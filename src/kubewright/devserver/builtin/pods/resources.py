@@ -5,7 +5,7 @@ from typing import Any
 
 from kubewright.api import FieldError, Quantity, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin.pods.containers import check_resources
+from kubewright.devserver.builtin.pods.containers import check_claims, check_resources
 from kubewright.devserver.objects import JsonObject, items, section
 
 ResourceList = Mapping[str, Quantity]
@@ -98,7 +98,7 @@ def check_pod_resources(spec: JsonObject, path: str) -> Iterator[FieldError]:
     if pod_level.get("claims") is not None:
         text = "claims may not be set for Resources at pod-level"
         yield problems.forbidden(f"{path}.claims", text)
-        yield from _unknown_claims(spec, path)
+        yield from check_claims(items(pod_level, "claims"), spec, f"{path}.claims")
     yield from check_resources(pod_level, path, of_pod=True)
     yield from _enough(spec, path)
     limits = quantities(pod_level.get("limits"))
@@ -107,18 +107,6 @@ def check_pod_resources(spec: JsonObject, path: str) -> Iterator[FieldError]:
             if name in limits and limit > limits[name]:
                 text = f"must be less than or equal to pod limits of {limits[name]}"
                 yield problems.invalid(f"{path}.containers[{index}][{name}].limits", str(limit), text)
-
-
-def _unknown_claims(spec: JsonObject, path: str) -> Iterator[FieldError]:
-    known = [item.get("name", "") for item in items(spec, "resourceClaims")]
-    for index, claim in enumerate(items(section(spec, "resources"), "claims")):
-        name = claim.get("name", "")
-        if not name:
-            yield problems.required(f"{path}.claims[{index}]")
-        elif name not in known:
-            shown = "is empty" if not known else f"are {', '.join(map(problems.quoted, known))}"
-            text = f"must be one of the names in pod.spec.resourceClaims which {shown}"
-            yield FieldError("FieldValueNotFound", f"{path}.claims[{index}]", name, text)
 
 
 def _enough(spec: JsonObject, path: str) -> Iterator[FieldError]:
@@ -158,15 +146,23 @@ def qos_class(pod: JsonObject) -> str:
     """Return the QoS class of a Pod: Guaranteed, Burstable or BestEffort."""
     spec: JsonObject = section(pod, "spec")
     containers = [*items(spec, "containers"), *items(spec, "initContainers")]
-    any_given, all_equal = False, True
+    requests: dict[str, Quantity] = {}
+    limits: dict[str, Quantity] = {}
+    guaranteed = True
     # Pod-level resources replace those of the containers.
-    for container in [spec] if spec.get("resources") else containers:
-        resources: JsonObject = section(container, "resources")
-        requests, limits = section(resources, "requests"), section(resources, "limits")
-        any_given = any_given or any(name in requests or name in limits for name in _QOS_RESOURCES)
-        all_equal = all_equal and all(
-            name in limits and requests.get(name) == limits[name] for name in _QOS_RESOURCES
-        )
-    if not any_given:
+    for holder in [spec] if spec.get("resources") else containers:
+        resources: JsonObject = section(holder, "resources")
+        requests = add_resources(requests, _counted(resources.get("requests")))
+        own = _counted(resources.get("limits"))
+        limits = add_resources(limits, own)
+        guaranteed = guaranteed and len(own) == len(_QOS_RESOURCES)
+    if not requests and not limits:
         return "BestEffort"
-    return "Guaranteed" if all_equal else "Burstable"
+    return "Guaranteed" if guaranteed and requests == limits else "Burstable"
+
+
+def _counted(wire: Any) -> dict[str, Quantity]:
+    """Return the quantities that decide the QoS class: CPU and memory, if they are more than zero."""
+    return {
+        name: value for name, value in quantities(wire).items() if name in _QOS_RESOURCES and value > _ZERO
+    }
