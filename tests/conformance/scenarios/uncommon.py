@@ -1,6 +1,7 @@
 """Uncommon writes: missing names, large bodies, repeated keys, revisions where none belong, statuses with defaults."""
 
 import json
+import re
 from typing import Any
 
 from conformance_exchange import Step
@@ -27,6 +28,21 @@ def brief(body: Any, _: Any) -> Any:
 
 
 LARGE = json.dumps(config_map("large") | {"data": {"text": "x" * 1_600_000}})
+SIZE = re.compile(r"\(\d{7}")
+LARGE_POD = {
+    "metadata": {"name": "large"},
+    "spec": {"containers": [{"name": "c", "image": "i", "args": ["LARGE"]}]},
+}
+LARGE_ROLE = {
+    "metadata": {"name": "uncommon-large"},
+    "rules": [{"verbs": ["LARGE"], "apiGroups": [""], "resources": ["pods"]}],
+}
+LARGE_RESOURCE = {
+    "apiVersion": "uncommon.example.com/v1",
+    "kind": "Sized",
+    "metadata": {"name": "large"},
+    "spec": {"free": "LARGE"},
+}
 DEPLOYMENT = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
@@ -89,6 +105,7 @@ DEFINITION = {
                                 "type": "object",
                                 "properties": {
                                     "size": {"type": "integer"},
+                                    "free": {"type": "string"},
                                     "text": {"type": "string", "pattern": "^\\Qa.b\\E?$"},
                                 },
                             },
@@ -169,6 +186,25 @@ NAMES = [
 SIZES = [
     Step("large", "POST", MAPS, LARGE, pick=brief),
     Step("large-in-a-dry-run", "POST", f"{MAPS}?dryRun=All", LARGE, pick=brief),
+    *(
+        Step(
+            f"large-{name}",
+            "POST",
+            f"{path}?dryRun=All" if name.endswith("dry-run") else path,
+            json.dumps(obj).replace("LARGE", "x" * size),
+            pick=lambda body, _: SIZE.sub("(SIZE", json.dumps(brief(body, None))),
+        )
+        for name, path, obj, size in (
+            ("pod", f"{CORE}/pods", LARGE_POD, 1_600_000),
+            ("pod-beyond-a-message", f"{CORE}/pods", LARGE_POD, 2_200_000),
+            ("pod-in-a-dry-run", f"{CORE}/pods", LARGE_POD, 2_200_000),
+            ("pod-below-the-limit", f"{CORE}/pods", LARGE_POD, 1_560_000),
+            ("custom-resource", SIZED, LARGE_RESOURCE, 1_600_000),
+            ("custom-resource-beyond-a-message", SIZED, LARGE_RESOURCE, 2_200_000),
+            ("custom-resource-in-a-dry-run", SIZED, LARGE_RESOURCE, 1_600_000),
+            ("role", "/apis/rbac.authorization.k8s.io/v1/clusterroles", LARGE_ROLE, 1_600_000),
+        )
+    ),
     Step("large-put", "PUT", f"{MAPS}/plain", LARGE.replace('"large"', '"plain"'), pick=brief),
 ]
 REVISIONS = [
@@ -344,6 +380,17 @@ EVENT_CASES = [
     ),
     Step("event-of-another-type", "POST", EVENTS, EVENT | {"metadata": {"name": "typed"}, "type": "Bad"}),
 ]
+EMPTY_ROLE = {"metadata": {"name": "uncommon-empty"}, "rules": []}
+ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+# Managed fields have times of whole seconds: a watch lets some pass on both servers.
+UNCHANGED = [
+    Step("role-without-rules", "POST", ROLES, EMPTY_ROLE),
+    Step("seconds", "GET", f"{MAPS}?watch=1&timeoutSeconds=2&fieldSelector=metadata.name=no", compared=False),
+    Step("patch-of-an-empty-list", "PATCH", f"{ROLES}/uncommon-empty", {"rules": []}, MERGE),
+    Step("put-of-an-empty-list", "PUT", f"{ROLES}/uncommon-empty", EMPTY_ROLE),
+    Step("patch-of-an-absent-list", "PATCH", f"{ROLES}/uncommon-empty", {"rules": None}, MERGE),
+    Step("role-gone", "DELETE", f"{ROLES}/uncommon-empty", compared=False),
+]
 STEPS = [
     Step("namespace", "POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}, compared=False),
     Step("plain", "POST", MAPS, config_map("plain"), compared=False),
@@ -355,4 +402,5 @@ STEPS = [
     *SCALES,
     *PODS,
     *EVENT_CASES,
+    *UNCHANGED,
 ]

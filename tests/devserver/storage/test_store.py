@@ -123,6 +123,16 @@ def test_history_is_bounded_in_age() -> None:
     assert len(pods.after(0)) == 1
 
 
+def test_revisions_are_compacted_after_five_to_ten_minutes_as_in_etcd() -> None:
+    time = Time()
+    store = ObjectStore(None, time)
+    first = write(store, "pods", "a/x", "1").revision
+    for seconds, compacted in ((299.0, 0), (300.0, 1), (599.0, 1), (600.0, first)):
+        time.now = seconds
+        store.tidy()
+        assert store.compacted == compacted
+
+
 def test_history_is_bounded_in_size() -> None:
     store = ObjectStore(None, Time())
     for index in range(20):

@@ -19,6 +19,13 @@ from kubewright.devserver.request.options import WriteOptions, manager_of
 from kubewright.devserver.storage import Record
 
 
+MAX_STORED = 1536 * 1024
+"""etcd's limit for a request."""
+MAX_MESSAGE = 2 * 1024 * 1024
+"""The limit of kube-apiserver's connection to etcd."""
+_REQUEST_OVERHEAD = 64
+
+
 @dataclass(frozen=True, slots=True)
 class AdmissionView:
     """A smaller object that admission sees in place of the stored one, such as a Scale."""
@@ -240,6 +247,18 @@ class ObjectWrite:
         meta(stored)["resourceVersion"] = "0"
         return await self.put(self.resource.storage_codec.form(stored), expected)
 
+    def _check_size(self, formed: JsonObject, data: bytes) -> None:
+        """Raise if an object is too large for etcd; built-in kinds are stored there in protobuf."""
+        types, gvk = self.core.types, self.resource.storage_codec.gvk
+        size = len(data) if self.resource.custom else len(types.protobuf_message(gvk, formed))
+        # The request also contains the key and the condition of the write.
+        size += len(self.key) + _REQUEST_OVERHEAD
+        if size > MAX_MESSAGE:
+            text = f"trying to send message larger than max ({size} vs. {MAX_MESSAGE})"
+            raise StatusError.unknown(f"rpc error: code = ResourceExhausted desc = {text}")
+        if size > MAX_STORED:
+            raise StatusError.unknown("etcdserver: request is too large")
+
     async def put(self, formed: JsonObject, expected: Record | None) -> bytes:
         """Store an object that already is in its storage version and field order."""
         resource = self.resource
@@ -247,7 +266,10 @@ class ObjectWrite:
 
         def encode(revision: int) -> bytes:
             meta(formed)["resourceVersion"] = str(revision)
-            return storage.write(formed)
+            data = storage.write(formed)
+            if len(data) > MAX_STORED:
+                self._check_size(formed, data)
+            return data
 
         record = self.core.store.put(
             resource.collection, self.key, expected, encode, storage.shape, labels_of(formed)

@@ -45,6 +45,7 @@ from kubewright.devserver.handlers.update import (
     check_unborn,
     prepare_update,
     store_updated,
+    stored_alike,
     validate_update,
 )
 from kubewright.devserver.merge import keep_timestamps
@@ -219,7 +220,7 @@ async def _update(write: ObjectWrite, record: Record, change: ObjectChange, uid:
     await write.allocate(new, old)
     validate_update(write, new, old)
     write.warnings.extend(write.resource.strategy.warnings(new, old))
-    new = keep_timestamps(new, old)
+    new = keep_timestamps(new, old, lambda after, before: stored_alike(write, after, before))
     await write.run_validating_admission("UPDATE", new, old)
     return await store_updated(write, record, new, old)
 

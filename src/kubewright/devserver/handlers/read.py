@@ -110,6 +110,8 @@ async def _list_later(core: Core, chosen: ObjectSelection, options: ListOptions,
 def _list_now(core: Core, chosen: ObjectSelection, options: ListOptions, revision: int) -> Page:
     exact = options.match == "Exact" or (revision > 0 and options.limit > 0 and not options.match)
     if exact:
+        if revision < core.store.compacted and not options.stale:
+            raise _too_old()
         return _page_at(core, chosen, options.limit, revision, chosen.prefix)
     limit = 0 if options.resource_version == "0" else options.limit
     if chosen.name and chosen.prefix and not limit:
@@ -125,7 +127,7 @@ def _continued(core: Core, chosen: ObjectSelection, options: ListOptions, token:
     if token.revision < 0:
         records = chosen.resource.collection.page(chosen.prefix, start)
         return _cut(chosen, records, options.limit, core.store.revision)
-    if token.revision < chosen.resource.collection.floor:
+    if token.revision < max(chosen.resource.collection.floor, core.store.compacted):
         raise StatusError.expired(
             "The provided continue parameter is too old to display a consistent list result. You can start a new "
             "list without the continue parameter, or use the continue token in this response to retrieve the "
@@ -137,10 +139,14 @@ def _continued(core: Core, chosen: ObjectSelection, options: ListOptions, token:
     return _page_at(core, chosen, options.limit, token.revision, start)
 
 
+def _too_old() -> StatusError:
+    return StatusError.expired("The resourceVersion for the provided list is too old.")
+
+
 def _page_at(core: Core, chosen: ObjectSelection, limit: int, revision: int, start: str) -> Page:
     collection = chosen.resource.collection
     if revision < collection.floor:
-        raise StatusError.expired("The resourceVersion for the provided list is too old.")
+        raise _too_old()
     if revision >= core.store.revision or not collection.after(revision):
         records = collection.page(chosen.prefix, start)
     else:

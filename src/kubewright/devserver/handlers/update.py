@@ -109,10 +109,10 @@ def _changed(write: ObjectWrite, new: JsonObject, old: JsonObject) -> bool:
         return True
     after = {name: value for name, value in new.items() if name not in ignored}
     before = {name: value for name, value in old.items() if name not in ignored}
-    return not _alike(write, after, before)
+    return not stored_alike(write, after, before)
 
 
-def _alike(write: ObjectWrite, new: JsonObject, old: JsonObject) -> bool:
+def stored_alike(write: ObjectWrite, new: JsonObject, old: JsonObject) -> bool:
     """Return True if parts of two objects are stored alike; compares JSON, since Python takes 1, 1.0 and True for equal."""
     differing = [name for name in new | old if encode_sorted(new.get(name)) != encode_sorted(old.get(name))]
     if not differing or write.resource.custom:

@@ -93,7 +93,7 @@ def _list_options(target: ResourceRequest) -> ListOptions:
     options = list_options(target.request, watch=False)
     limit = target.context.max_visible_revision()
     if limit is not None and not options.token:
-        options.resource_version, options.match = str(limit), "Exact"
+        options.resource_version, options.match, options.stale = str(limit), "Exact", True
     return options
 
 

@@ -1,6 +1,6 @@
 """Maintain `metadata.managedFields` while objects are created, updated and applied."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,14 +135,19 @@ def apply(
     return with_annotation(result, config)
 
 
-def keep_timestamps(new: JsonObject, old: JsonObject) -> JsonObject:
-    """Return the new object with the old managedFields when it differs from the old one in nothing but their times."""
+def keep_timestamps(
+    new: JsonObject, old: JsonObject, alike: Callable[[JsonObject, JsonObject], bool] = same
+) -> JsonObject:
+    """Return the new object with the old managedFields when it differs from the old one in nothing but their times.
+
+    `alike` compares the objects without managedFields.
+    """
     fresh, former = metadata_of(new).get("managedFields"), metadata_of(old).get("managedFields")
     if not fresh or not former or len(fresh) != len(former) or fresh == former:
         return new
     if not all(same(_timeless(a), _timeless(b)) for a, b in zip(fresh, former, strict=True)):
         return new
-    if not same(_without_managers(new), _without_managers(old)):
+    if not alike(_without_managers(new), _without_managers(old)):
         return new
     return {**new, "metadata": {**new["metadata"], "managedFields": former}}
 

@@ -202,6 +202,8 @@ class ListOptions:
     bookmarks: bool = False
     send_initial_events: bool | None = None
     timeout: int | None = None
+    stale: bool = False
+    """A test holds reads back at this revision, for as long as it likes."""
 
 
 def list_options(request: Request, *, watch: bool) -> ListOptions:

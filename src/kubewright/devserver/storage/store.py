@@ -38,11 +38,14 @@ class ObjectStore:
         self._base = 0
         self.observers: list[Callable[[str, StoreEvent], None]] = []
         """Called with the collection's name after each change."""
+        self.compacted: int = 0
+        """Lists at an older revision are refused, also of kinds that have not changed since."""
         self.revision: int = 1
         if journal is not None:
             self._base = self.revision = journal.revision()
             for name, records in journal.collections():
                 self.collection(name).load(records)
+        self._mark, self._marked_at = self.revision, now()
 
     def collection(self, name: str) -> Collection:
         """Return the collection of a resource, created at the first use."""
@@ -97,8 +100,14 @@ class ObjectStore:
             observe(collection.name, event)
 
     def tidy(self) -> None:
-        """Drop history beyond the maximum age and size."""
-        oldest = self._now() - HISTORY_SECONDS
+        """Drop history beyond the maximum age and size.
+
+        As etcd does for kube-apiserver, every five minutes what is older than the last time is compacted.
+        """
+        now = self._now()
+        if now - self._marked_at >= HISTORY_SECONDS:
+            self.compacted, self._mark, self._marked_at = self._mark, self.revision, now
+        oldest = now - HISTORY_SECONDS
         for collection in self._collections.values():
             if collection.history_bytes or collection.oldest != collection.floor:
                 collection.expire_before(oldest)
@@ -111,6 +120,7 @@ class ObjectStore:
 
     def compact(self) -> None:
         """Drop all history now."""
+        self.compacted = self.revision
         for collection in self._collections.values():
             collection.compact(self.revision)
 
