@@ -1,4 +1,5 @@
-"""Record the objects that a real control plane starts with, for the embedded server: roles, bindings, priority classes.
+"""Record the objects that a real control plane starts with, for the embedded server: its roles,
+bindings, priority classes and flow schemas.
 
     tools/record_bootstrap.py
 
@@ -13,7 +14,15 @@ from typing import Any
 
 from kubewright.testing.controlplane import ControlPlane
 
-RESOURCES = ("clusterroles", "clusterrolebindings", "roles", "rolebindings", "priorityclasses")
+RESOURCES = (
+    "clusterroles",
+    "clusterrolebindings",
+    "roles",
+    "rolebindings",
+    "priorityclasses",
+    "flowschemas",
+    "prioritylevelconfigurations",
+)
 TARGET = Path(__file__).parent.parent / "src/kubewright/devserver/auth/bootstrap.json"
 SERVER_SIDE = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
 

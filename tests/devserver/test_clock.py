@@ -98,3 +98,22 @@ async def test_a_manager_without_a_time_comes_before_those_that_have_one() -> No
             ("scale", False),
             (None, True),
         ]
+
+
+@virtual_time
+async def test_events_expire_an_hour_after_their_last_write() -> None:
+    path = "/api/v1/namespaces/default/events"
+    event = {"involvedObject": {"namespace": "default", "kind": "Pod", "name": "p"}, "reason": "Ran"}
+
+    async def left() -> list[str]:
+        return [item["metadata"]["name"] for item in (await http.get(path))["items"]]
+
+    async with Server() as server, Http(server) as http:
+        for name in ("old", "counted"):
+            await http.create(path, {**event, "metadata": {"name": name}})
+        await asyncio.sleep(1800)
+        await http.request("PATCH", f"{path}/counted", {"count": 2}, MERGE)
+        await asyncio.sleep(1810)
+        assert await left() == ["counted"]
+        await asyncio.sleep(1800)
+        assert await left() == []

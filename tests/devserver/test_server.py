@@ -1,6 +1,7 @@
 """The server as a whole: starting, stopping, keeping its data, letting people in."""
 
 import asyncio
+import socket
 import ssl
 from pathlib import Path
 
@@ -39,6 +40,17 @@ async def test_a_fresh_server_has_its_first_objects(http: Http) -> None:
     service = await http.get("/api/v1/namespaces/default/services/kubernetes")
     assert service["spec"]["clusterIP"] == "10.0.0.1"
     assert (await http.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/cluster-admin"))["rules"]
+
+
+async def test_the_service_of_the_server_leads_to_it(server: Server, http: Http) -> None:
+    endpoints = await http.get("/api/v1/namespaces/default/endpoints/kubernetes")
+    ports = [{"name": "https", "port": server.port, "protocol": "TCP"}]
+    assert endpoints["subsets"] == [{"addresses": [{"ip": "127.0.0.1"}], "ports": ports}]
+    found = await http.get("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes")
+    assert (found["endpoints"][0]["addresses"], found["ports"]) == (["127.0.0.1"], ports)
+    name = "extension-apiserver-authentication"
+    published = await http.get(f"/api/v1/namespaces/kube-system/configmaps/{name}")
+    assert published["data"] == {"client-ca-file": server.ca_pem.decode()}
 
 
 async def test_tokens_are_users(server: Server, http: Http) -> None:
@@ -138,3 +150,17 @@ class TestData:
             await http.create("/apis/ex.io/v1/foos", foo)
         async with Server(data=file) as server, Http(server) as http:
             assert (await http.get("/apis/ex.io/v1/foos/x"))["any"] == 1
+
+    async def test_the_service_of_the_server_follows_its_port(self, tmp_path: Path) -> None:
+        path, file = "/api/v1/namespaces/default", tmp_path / "cluster.db"
+        async with Server(data=file) as server, Http(server) as http:
+            first = await http.get(f"{path}/services/kubernetes")
+            port = server.port
+        with socket.create_server(("127.0.0.1", port)):
+            async with Server(data=file) as server, Http(server) as http:
+                service = await http.get(f"{path}/services/kubernetes")
+                endpoints = await http.get(f"{path}/endpoints/kubernetes")
+        assert server.port != port
+        assert service["spec"]["ports"][0]["targetPort"] == server.port
+        assert endpoints["subsets"][0]["ports"][0]["port"] == server.port
+        assert service["metadata"]["uid"] == first["metadata"]["uid"]

@@ -1,21 +1,33 @@
 """Write objects straight into the store: those of an empty cluster, and copies of another cluster."""
 
+import ipaddress
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import chain
 from uuid import uuid4
 
+from kubewright.devserver.builtin.services import CLUSTER_NETWORK
 from kubewright.devserver.core import Core
-from kubewright.devserver.objects import JsonObject, copy, labels_of, meta, split_api_version
+from kubewright.devserver.objects import (
+    JsonObject,
+    copy,
+    items,
+    labels_of,
+    meta,
+    section,
+    split_api_version,
+)
 from kubewright.devserver.objects.metadata import fill_system_fields
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource
+from kubewright.devserver.storage import Record
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 SERVICE_ADDRESS = "10.0.0.1"
+LOOPBACK = "127.0.0.1"
 # kube-apiserver's priorities: they decide which group and version kubectl prefers for an ambiguous name.
 _GROUP_PRIORITIES = {
     "": 18000,
@@ -46,13 +58,20 @@ _VERSION_PRIORITIES = {
     "v1.flowcontrol.apiserver.k8s.io": 21,
 }
 _VERSION_PRIORITY = 15
-# Placeholders in templates. The Service default/kubernetes has no template: its target port differs by server.
+# Placeholders in templates.
 _UID, _REVISION, _MOMENT = "22222222-0000-4000-8000-222222222222", "4444444444444", "1999-09-09T09:09:09Z"
-_CHANGING = ("services", "default/kubernetes")
+# Objects without a template, because servers differ in these fields; a server that opens a data file updates them.
+_OWN: dict[tuple[str, str], Sequence[tuple[str, ...]]] = {
+    ("services", "default/kubernetes"): [("spec", "ports")],
+    ("endpoints", "default/kubernetes"): [("subsets",)],
+    ("endpointslices.discovery.k8s.io", "default/kubernetes"): [("endpoints",), ("ports",)],
+    ("configmaps", "kube-system/extension-apiserver-authentication"): [("data",)],
+    ("configmaps", "kube-system/kube-apiserver-legacy-service-account-token-tracking"): [],
+}
 
 
-def first_objects(port: int) -> Iterator[JsonObject]:
-    """Yield the namespaces and the Service of an empty server that listens on `port`."""
+def first_objects(host: str, port: int, client_ca: str, stamp: str) -> Iterator[JsonObject]:
+    """Yield the namespaces of an empty server that listens on `host` and `port`, and what it publishes about itself."""
     for name in NAMESPACES:
         yield {
             "kind": "Namespace",
@@ -61,11 +80,34 @@ def first_objects(port: int) -> Iterator[JsonObject]:
             "spec": {"finalizers": ["kubernetes"]},
             "status": {"phase": "Active"},
         }
+    yield from _own_service(host, port)
+    yield from _service_network()
+    yield {
+        "kind": "ConfigMap",
+        "apiVersion": "v1",
+        "metadata": {"name": "extension-apiserver-authentication", "namespace": "kube-system"},
+        "data": {"client-ca-file": client_ca},
+    }
+    yield {
+        "kind": "ConfigMap",
+        "apiVersion": "v1",
+        "metadata": {
+            "name": "kube-apiserver-legacy-service-account-token-tracking",
+            "namespace": "kube-system",
+        },
+        "data": {"since": stamp[:10]},
+    }
+
+
+def _own_service(host: str, port: int) -> Iterator[JsonObject]:
+    """Yield the Service default/kubernetes and its endpoints."""
     labels = {"component": "apiserver", "provider": "kubernetes"}
+    metadata: JsonObject = {"name": "kubernetes", "namespace": "default"}
+    address = host if _is_address(host) else LOOPBACK
     yield {
         "kind": "Service",
         "apiVersion": "v1",
-        "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
+        "metadata": {**metadata, "labels": labels},
         "spec": {
             "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": port}],
             "clusterIP": SERVICE_ADDRESS,
@@ -76,6 +118,57 @@ def first_objects(port: int) -> Iterator[JsonObject]:
             "ipFamilyPolicy": "SingleStack",
             "internalTrafficPolicy": "Cluster",
         },
+    }
+    ports = [{"name": "https", "port": port, "protocol": "TCP"}]
+    yield {
+        "kind": "Endpoints",
+        "apiVersion": "v1",
+        "metadata": {**metadata, "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}},
+        "subsets": [{"addresses": [{"ip": address}], "ports": ports}],
+    }
+    yield {
+        "kind": "EndpointSlice",
+        "apiVersion": "discovery.k8s.io/v1",
+        "metadata": {**metadata, "labels": {"kubernetes.io/service-name": "kubernetes"}},
+        "addressType": "IPv6" if ":" in address else "IPv4",
+        "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+        "ports": ports,
+    }
+
+
+def _is_address(host: str) -> bool:
+    """Return True if clients can connect to a host by this address."""
+    try:
+        return not ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def _service_network() -> Iterator[JsonObject]:
+    """Yield the network of cluster IPs, and the address that is in use from the start."""
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "lastTransitionTime": _MOMENT,
+        "reason": "",
+        "message": "Kubernetes default Service CIDR is ready",
+    }
+    yield {
+        "kind": "ServiceCIDR",
+        "apiVersion": "networking.k8s.io/v1",
+        "metadata": {"name": "kubernetes"},
+        "spec": {"cidrs": [str(CLUSTER_NETWORK)]},
+        "status": {"conditions": [ready]},
+    }
+    labels = {
+        "ipaddress.kubernetes.io/ip-family": "IPv4",
+        "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
+    }
+    yield {
+        "kind": "IPAddress",
+        "apiVersion": "networking.k8s.io/v1",
+        "metadata": {"name": SERVICE_ADDRESS, "labels": labels},
+        "spec": {"parentRef": {"resource": "services", "namespace": "default", "name": "kubernetes"}},
     }
 
 
@@ -110,7 +203,7 @@ def _api_services(core: Core) -> Iterator[JsonObject]:
 
 @cache
 def recorded_objects() -> list[JsonObject]:
-    """Return the roles, bindings and priority classes of every cluster, recorded from kube-apiserver; read once."""
+    """Return the roles, bindings, priority classes and flow schemas of every cluster, recorded from kube-apiserver; read once."""
     data = files("kubewright.devserver.auth").joinpath("bootstrap.json").read_bytes()
     objects: list[JsonObject] = json.loads(data)
     return objects
@@ -128,10 +221,12 @@ def seed(core: Core, objects: Iterable[JsonObject]) -> None:
 
 def _store(core: Core, resource: Resource, obj: JsonObject, stamp: str) -> None:
     key = resource.key(meta(obj).get("namespace", ""), meta(obj)["name"])
-    if resource.collection.get(key) is not None:
-        return
     place = (resource.collection.name, key)
-    template = _templates.get(place) if place != _CHANGING else None
+    if (record := resource.collection.get(key)) is not None:
+        if fields := _OWN.get(place):
+            _update(core, resource, record, obj, fields)
+        return
+    template = _templates.get(place) if place not in _OWN else None
     if template is None:
         template = _templates[place] = _Template.of(resource, obj)
     core.store.put(
@@ -142,6 +237,24 @@ def _store(core: Core, resource: Resource, obj: JsonObject, stamp: str) -> None:
         resource.storage_codec.shape,
         template.labels,
     )
+
+
+def _update(
+    core: Core, resource: Resource, record: Record, obj: JsonObject, fields: Sequence[tuple[str, ...]]
+) -> None:
+    """Set fields of a stored object that describe this server."""
+    old = resource.read(record)
+    new, desired = copy(old), resource.codec.decode(copy(obj))[0]
+    for *parents, name in fields:
+        section(new, *parents)[name] = section(desired, *parents)[name]
+    if resource.codec.encode(new) == resource.codec.encode(old):
+        return
+
+    def encode(revision: int) -> bytes:
+        meta(new)["resourceVersion"] = str(revision)
+        return resource.codec.encode(new)
+
+    core.store.put(resource.collection, record.key, record, encode, resource.codec.shape, labels_of(new))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +268,8 @@ class _Template:
     def of(cls, resource: Resource, obj: JsonObject) -> "_Template":
         """Encode an object as it is stored, with placeholders."""
         new, _ = resource.codec.decode(copy(obj))
+        for condition in items(section(new, "status"), "conditions"):
+            condition["lastTransitionTime"] = _MOMENT
         resource.codec.default(new)
         fill_system_fields(new, _MOMENT)
         meta(new).update(uid=_UID, resourceVersion=_REVISION)

@@ -29,7 +29,7 @@ from kubewright.devserver.builtin import strategy_for
 from kubewright.devserver.core import Core
 from kubewright.devserver.credentials import ServerCredentials
 from kubewright.devserver.definitions import DefinitionController, definition_strategy
-from kubewright.devserver.discovery import Discovery, Documents, OpenApi
+from kubewright.devserver.discovery import VERSION, Discovery, Documents, OpenApi
 from kubewright.devserver.faults import Faults
 from kubewright.devserver.handlers import RequestPipeline, ResourceRouter, StoreAccess
 from kubewright.devserver.listener import LIMITS, ApiServerHandler, server_context
@@ -37,7 +37,7 @@ from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.clock import Clock
 from kubewright.devserver.registry import Registry, Strategies, builtin_resources
 from kubewright.devserver.request.identity import MASTERS, User
-from kubewright.devserver.storage import Journal, ObjectStore
+from kubewright.devserver.storage import EVENT_SECONDS, Expiry, Journal, ObjectStore
 from kubewright.devserver.strategy import Endpoint, Strategy
 from kubewright.devserver.webhook_client import Caller
 from kubewright.devserver.wire import TypeTable, load_types
@@ -65,7 +65,8 @@ class _Parts:
     @classmethod
     def load(cls, data: Path | None, token_file: Path | None) -> "_Parts":
         static_tokens = read_token_file(token_file) if token_file is not None else {}
-        journal = Journal(data) if data is not None else None
+        version = f"{VERSION['major']}.{VERSION['minor']}"
+        journal = Journal(data, version) if data is not None else None
         authority, token_key = _keys(journal)
         types = load_types()
         types.discovery()
@@ -177,7 +178,13 @@ class Server:
                 self.port = self.port or PORT
                 self._spawn = (await stack.enter_async_context(_Tasks())).spawn
             self._discovery.address = f"{self._host}:{self.port}"
-            seed(self._core, [*first_objects(self.port), *parts.roles])
+            first = first_objects(self._host, self.port, self.ca_pem.decode(), self._core.clock.stamp())
+            seed(self._core, [*first, *parts.roles])
+            events = self._core.registry.find("", "v1", "events")
+            assert events is not None
+            self._events = Expiry(
+                self._core.store, events.collection.name, EVENT_SECONDS, self._core.clock.seconds
+            )
             self._definitions.restore()
             self.spawn(self._definitions.run())
             self.spawn(self._tidy())
@@ -296,6 +303,7 @@ class Server:
         while True:
             await asyncio.sleep(TIDY_SECONDS)
             self._core.store.tidy()
+            self._events.run()
 
 
 def _strategies(clock: Clock, reviews: Reviews, pod_endpoints: Mapping[str, Endpoint]) -> Strategies:

@@ -116,3 +116,16 @@ def killed_writer(file: Path, writes: int) -> tuple[dict[str, str], int]:
             if number == writes:
                 process.send_signal(signal.SIGKILL)
     return reported, last
+
+
+def test_a_file_of_a_newer_kubernetes_or_another_format_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "data.db"
+    Journal(file, "1.36").close()
+    Journal(file, "1.37").close()
+    with pytest.raises(ConfigError, match=r"holds a cluster of Kubernetes 1\.37, this server is 1\.36"):
+        Journal(file, "1.36")
+    journal = Journal(file, "1.37")
+    journal.keep_setting("format", b"99")
+    journal.close()
+    with pytest.raises(ConfigError, match="has format 99, this version of kubewright reads format 1"):
+        Journal(file, "1.37")

@@ -2,7 +2,8 @@
 
 import ipaddress
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
@@ -24,10 +25,10 @@ _ONLY_LOAD_BALANCER = "may only be used when `type` is 'LoadBalancer'"
 _CLUSTER_FAMILY = "IPv4"
 _OTHER_FAMILY = {"IPv4": "IPv6", "IPv6": "IPv4"}
 _POLICY = "spec.ipFamilyPolicy"
-CLUSTER_NETWORK = ipaddress.ip_network("10.0.0.0/24")
+CLUSTER_NETWORK = ipaddress.IPv4Network("10.0.0.0/16")
 NODE_PORTS = range(30000, 32768)
 # The real server allocates the lower addresses only on request or when no other is free.
-_RESERVED_ADDRESSES = 16
+_RESERVED_ADDRESSES = 256
 _WITH_NODE_PORTS = ("NodePort", "LoadBalancer")
 _ADDRESS_FIELDS = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
@@ -442,14 +443,21 @@ def _allocate_address(spec: JsonObject, others: list[JsonObject], name: str) -> 
             )
             raise StatusError.invalid("", "Service", name, [error])
     if not requested:
-        hosts = [str(host) for host in CLUSTER_NETWORK.hosts()]
-        upper, lower = hosts[_RESERVED_ADDRESSES:], hosts[:_RESERVED_ADDRESSES]
-        free = [host for host in upper if host not in taken] or [host for host in lower if host not in taken]
-        if not free:
-            raise StatusError.internal(f"failed to allocate a serviceIP: range is full in {CLUSTER_NETWORK}")
-        requested = random.choice(free)
+        requested = _free_address(taken)
     spec["clusterIP"] = requested
     spec["clusterIPs"] = [requested]
+
+
+def _free_address(taken: Collection[str | None]) -> str:
+    """Return a random free address, from the lower part of the range only if the rest is in use."""
+    size = CLUSTER_NETWORK.num_addresses - 1
+    parts = (range(_RESERVED_ADDRESSES + 1, size), range(1, _RESERVED_ADDRESSES + 1))
+    for part in parts:
+        start = random.randrange(len(part))
+        for offset in chain(part[start:], part[:start]):
+            if (found := str(CLUSTER_NETWORK[offset])) not in taken:
+                return found
+    raise StatusError.internal(f"failed to allocate a serviceIP: range is full in {CLUSTER_NETWORK}")
 
 
 def _allocate_ports(spec: JsonObject, others: list[JsonObject], name: str) -> None:

@@ -18,7 +18,6 @@ from kubewright.devserver.request.identity import Attributes, forbidden
 from kubewright.devserver.request.options import WriteOptions, manager_of
 from kubewright.devserver.storage import Record
 
-
 MAX_STORED = 1536 * 1024
 """etcd's limit for a request."""
 MAX_MESSAGE = 2 * 1024 * 1024

@@ -5,6 +5,7 @@ Read in this order: `store` (`ObjectStore`, the entry point), `collection` (the 
 """
 
 from kubewright.devserver.storage.collection import Collection
+from kubewright.devserver.storage.expiry import EVENT_SECONDS, Expiry
 from kubewright.devserver.storage.journal import Journal, JournalError
 from kubewright.devserver.storage.records import ADDED, DELETED, MODIFIED, Record, StoreEvent
 from kubewright.devserver.storage.store import Backup, Derived, ObjectStore, WriteConflict
@@ -13,11 +14,13 @@ from kubewright.devserver.storage.tokens import ContinueToken, decode_token, enc
 __all__ = [
     "ADDED",
     "DELETED",
+    "EVENT_SECONDS",
     "MODIFIED",
     "Backup",
     "Collection",
     "ContinueToken",
     "Derived",
+    "Expiry",
     "Journal",
     "JournalError",
     "ObjectStore",

@@ -19,6 +19,10 @@ INSERT OR IGNORE INTO settings VALUES ('revision', 1);
 """
 
 
+FORMAT = b"1"
+"""Changed with the tables, or with how objects are encoded in them."""
+
+
 class JournalError(KubewrightError):
     """A write to the data file failed, so nothing was changed; `first` is True for the first failure since a success."""
 
@@ -30,7 +34,8 @@ class JournalError(KubewrightError):
 class Journal:
     """Write commits to a file in WAL mode, and read the state back at start."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kubernetes: str = "") -> None:
+        """Open or create a file; raise ConfigError if it is not one, or of a newer version than `kubernetes` (`1.36`)."""
         self._path = path
         self._failing = False
         try:
@@ -42,9 +47,13 @@ class Journal:
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
             self._prepare()
+            self._check_version(kubernetes)
         except sqlite3.Error as error:
             self._db.close()
             raise ConfigError(f"cannot keep a cluster in {path}: {error}") from None
+        except ConfigError:
+            self._db.close()
+            raise
 
     def _prepare(self) -> None:
         # NORMAL writes the log at each commit but leaves flushing the disk to the system: a killed
@@ -53,6 +62,25 @@ class Journal:
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
         self._db.executescript(_SCHEMA)
+
+    def _check_version(self, kubernetes: str) -> None:
+        """Check the format of the file and the Kubernetes version of its objects, and write them into a new file."""
+        form, version = self.setting("format"), (self.setting("kubernetes") or b"").decode()
+        if form is None and self.revision() == 1:
+            self.keep_setting("format", FORMAT)
+        elif form != FORMAT:
+            known = "an older format" if form is None else f"format {form.decode()}"
+            raise ConfigError(
+                f"{self._path} has {known}, this version of kubewright reads format {FORMAT.decode()}: "
+                "choose another file, or delete it to start with an empty cluster"
+            )
+        if _minor(version) > _minor(kubernetes):
+            raise ConfigError(
+                f"{self._path} holds a cluster of Kubernetes {version}, this server is {kubernetes}: "
+                "choose another file, or start that version"
+            )
+        if kubernetes and version != kubernetes:
+            self.keep_setting("kubernetes", kubernetes.encode())
 
     def revision(self) -> int:
         """Return the revision of the last commit."""
@@ -115,3 +143,7 @@ class Journal:
     def close(self) -> None:
         """Write the log back into the file and close it."""
         self._db.close()
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")) if version else ()
