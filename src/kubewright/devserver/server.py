@@ -178,7 +178,8 @@ class Server:
                 self.port = self.port or PORT
                 self._spawn = (await stack.enter_async_context(_Tasks())).spawn
             self._discovery.address = f"{self._host}:{self.port}"
-            first = first_objects(self._host, self.port, self.ca_pem.decode(), self._core.clock.stamp())
+            client_ca = self._credentials.client_ca or self._authority.pair.certificate
+            first = first_objects(self._host, self.port, client_ca.decode(), self._core.clock.stamp())
             seed(self._core, [*first, *parts.roles])
             events = self._core.registry.find("", "v1", "events")
             assert events is not None
