@@ -40,7 +40,7 @@ class _Row(NamedTuple):
     embedded: tuple[str, ...]
 
 
-# Go's defaults of these fields tell an empty list, which is then refused, from an absent one.
+# Go's defaults treat an empty list in these fields, which is refused, differently from an absent one.
 _EMPTY_IS_GIVEN = {("autoscaling/v2.HPAScalingRules", "policies")}
 # Kinds of these packages are stored as JSON, which keeps empty lists; protobuf, as the others are, does not.
 _STORED_AS_JSON = ("apiextensions/v1.", "apiregistration/v1.")
