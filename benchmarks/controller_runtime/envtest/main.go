@@ -9,6 +9,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,11 +29,12 @@ import (
 
 // Figures is what a run took, in seconds and kilobytes.
 type Figures struct {
-	Start      float64 `json:"start"`
-	Write      float64 `json:"write"`
-	Stop       float64 `json:"stop"`
-	Processor  float64 `json:"cpu"`
-	LargestRSS int64   `json:"largest_rss"`
+	Start     float64 `json:"start"`
+	Write     float64 `json:"write"`
+	Stop      float64 `json:"stop"`
+	Processor float64 `json:"cpu"`
+	// Memory is the sum of what each program held at most.
+	Memory int64 `json:"memory"`
 	// Checks are what a test environment must do, true or false.
 	Checks map[string]bool `json:"checks,omitempty"`
 }
@@ -55,7 +59,6 @@ func run(onlyStart bool) (*Figures, error) {
 	ctx := context.Background()
 	figures := &Figures{}
 	environment := &envtest.Environment{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition()}}
-	environment.ControlPlane.GetAPIServer().Err = os.Stderr
 	begin := time.Now()
 	config, err := environment.Start()
 	if err != nil {
@@ -80,6 +83,7 @@ func run(onlyStart bool) (*Figures, error) {
 			return nil, err
 		}
 	}
+	figures.Memory = memory()
 	begin = time.Now()
 	if err := environment.Stop(); err != nil {
 		return nil, fmt.Errorf("stop: %w", err)
@@ -90,7 +94,6 @@ func run(onlyStart bool) (*Figures, error) {
 		return nil, err
 	}
 	figures.Processor = seconds(usage.Utime) + seconds(usage.Stime)
-	figures.LargestRSS = usage.Maxrss
 	return figures, nil
 }
 
@@ -174,6 +177,29 @@ func definition() *apiextensionsv1.CustomResourceDefinition {
 			}},
 		},
 	}
+}
+
+// memory returns the peak memory of all programs that this one started, in kilobytes.
+func memory() int64 {
+	var sum int64
+	files, _ := filepath.Glob("/proc/[0-9]*/status")
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		fields := map[string]int64{}
+		for _, line := range strings.Split(string(data), "\n") {
+			words := strings.Fields(line)
+			if len(words) > 1 {
+				fields[words[0]], _ = strconv.ParseInt(words[1], 10, 64)
+			}
+		}
+		if fields["PPid:"] == int64(os.Getpid()) {
+			sum += fields["VmHWM:"]
+		}
+	}
+	return sum
 }
 
 func seconds(value syscall.Timeval) float64 {
