@@ -121,7 +121,7 @@ import (
 type Mode string
 
 type Thing struct {
-	meta.TypeMeta `json:",inline"`
+	meta.TypeMeta `json:""`
 	// Replicas may be missing.
 	Replicas *int32 `json:"replicas,omitempty" protobuf:"varint,1,opt,name=replicas"`
 	hidden string `json:"-"`
@@ -130,6 +130,8 @@ type Thing struct {
     )
     embedded, replicas = file.structs["Thing"]
     assert embedded.inline
+    (older,) = sources.parse('type Old struct {\n\tRule `json:",inline"`\n}').structs["Old"]
+    assert older.inline
     assert (replicas.name, replicas.go_type, replicas.options) == ("replicas", "*int32", ("omitempty",))
     assert replicas.tagged("protobuf") == "varint,1,opt,name=replicas"
     assert file.aliases == {"Mode": "string"}

@@ -32,7 +32,7 @@ GROUPS = {
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 META_TYPES = ("LabelSelector", "LabelSelectorRequirement", "DeleteOptions", "Preconditions")
 KEPT = ("name", "namespaced", "kind", "group", "version", "shortNames", "categories")
-_REFERENCE = re.compile(r'"\$ref": "#/components/schemas/([^"]+)"')
+REFERENCE = re.compile(r'"\$ref": "#/components/schemas/([^"]+)"')
 
 
 @dataclass
@@ -88,7 +88,7 @@ def reachable(schemas: dict[str, Any], resources: dict[str, list[dict[str, Any]]
         name = pending.pop()
         if name not in kept:
             kept[name] = bare(schemas[name])
-            pending += _REFERENCE.findall(json.dumps(kept[name]))
+            pending += REFERENCE.findall(json.dumps(kept[name]))
     return kept
 
 
@@ -125,7 +125,7 @@ def struct_pointers(structs: dict[str, list[GoField]], name: str) -> set[str]:
     """Return the names of the pointers among a struct's fields."""
     found: set[str] = set()
     for item in structs.get(name, ()):
-        if "inline" in item.options:
+        if item.inline:
             found |= struct_pointers(structs, item.go_type)
         elif item.go_type.startswith("*"):
             found.add(item.name)

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from builtin_facts import GROUPS, META, META_TYPES, Facts
+from builtin_facts import GROUPS, META, META_TYPES, REFERENCE, Facts
 
 from kubewright.api.model import camel, snake
 
@@ -85,15 +85,27 @@ class Writer:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
+        self.modules = self.modules_of_types()
         self.classes = [name for name in facts.schemas if self.is_class(name)]
         self.needing = self.types_that_need_arguments()
         self.fields = {
             name: [self.field(name, wire) for wire in self.properties(name)] for name in self.classes
         }
 
+    def modules_of_types(self) -> dict[str, str]:
+        """Return the module of each type; types of groups that have none are in the module that uses them."""
+        known = {name: PACKAGES.get(name.rpartition(".")[0], "") for name in self.facts.schemas}
+        pending = [name for name, module in known.items() if module]
+        while pending:
+            name = pending.pop()
+            for used in REFERENCE.findall(json.dumps(self.facts.schemas[name])):
+                if not known[used] and used.startswith("io.k8s.api."):
+                    known[used] = known[name]
+                    pending.append(used)
+        return known
+
     def is_class(self, name: str) -> bool:
-        package = name.rpartition(".")[0]
-        return name not in SPECIAL and package in PACKAGES and "properties" in self.facts.schemas[name]
+        return name not in SPECIAL and bool(self.modules[name]) and "properties" in self.facts.schemas[name]
 
     def is_kind(self, name: str) -> bool:
         schema = self.facts.schemas[name]
@@ -181,7 +193,7 @@ class Writer:
         return f"{text} | None" if reference(prop) in TIMES else text
 
     def module(self, module: str) -> str:
-        names = [name for name in self.fields if PACKAGES[name.rpartition(".")[0]] == module]
+        names = [name for name in self.fields if self.modules[name] == module]
         if module == "meta_v1":
             needed = set[str]().union(*(item.needs for fields in self.fields.values() for item in fields))
             names = [name for name in names if name in needed or name.removeprefix(META) in META_TYPES]
@@ -222,9 +234,10 @@ class Writer:
             if used or (module == "meta_v1" and word in SHARED):
                 imported.setdefault(f"kubewright.api.{source}", set()).add(word)
         for needed in set[str]().union(*(item.needs for name in names for item in self.fields[name])):
-            package, _, short = needed.rpartition(".")
-            if PACKAGES[package] != module:
-                imported.setdefault(f"kubewright.api.builtin.{PACKAGES[package]}", set()).add(short)
+            source = self.modules[needed]
+            if source != module:
+                short = needed.rpartition(".")[2]
+                imported.setdefault(f"kubewright.api.builtin.{source}", set()).add(short)
         lines += [
             f"from {place} import {', '.join(sorted(words))}" for place, words in sorted(imported.items())
         ]

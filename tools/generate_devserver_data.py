@@ -172,6 +172,15 @@ def referenced(table: Table) -> set[str]:
     return seen
 
 
+def parse_references(table: Table, sources: Sources) -> None:
+    """Read the packages that the kinds take types from, though their own versions are not served."""
+    parsed = {name.rsplit(".", 1)[0] for name in (*table.structs, *table.aliases, *OPAQUE)}
+    while new := {name.rsplit(".", 1)[0] for name in referenced(table)} - parsed:
+        for package in sorted(new):
+            parse_package(table, sources, f"{API}{package}")
+        parsed |= new
+
+
 def served_versions(discovery: JsonObject) -> list[tuple[str, JsonObject]]:
     """List group versions a default server serves: the stable ones, in the server's order."""
     return [
@@ -231,6 +240,7 @@ def build(sources: Sources) -> dict[str, bytes]:
         n for n, rows in sorted(table.structs.items()) if n.startswith("meta/v1.") and is_kind(rows)
     ]
     table.kinds["meta.k8s.io/v1"] = {name.rsplit(".", 1)[1]: name for name in meta_kinds}
+    parse_references(table, sources)
     add_schema_facts(table, definitions)
     files["types.json"] = render_table(table)
     files["discovery.json"] = render_lines("groups", discovery_groups(core, versions))
