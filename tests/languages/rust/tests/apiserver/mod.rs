@@ -8,10 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, anyhow, bail};
-use base64::{Engine, prelude::BASE64_STANDARD};
+use anyhow::{Context, Result, bail};
 use kube::{Client, Config, config::Kubeconfig};
-use ring::{rand::SystemRandom, signature};
+use rcgen::KeyPair;
 use tempfile::TempDir;
 
 const START: Duration = Duration::from_secs(60);
@@ -32,7 +31,9 @@ impl ApiServer {
         let file = |name: &str| folder.path().join(name).display().to_string();
         let [client_port, peer_port, secure_port] = free_ports()?;
         let token = folder.path().file_name().unwrap_or_default().display().to_string();
-        fs::write(file("service-account.key"), new_private_key()?)?;
+        let key = KeyPair::generate()?;
+        fs::write(file("service-account.key"), key.serialize_pem())?;
+        fs::write(file("service-account.pub"), key.public_key_pem())?;
         fs::write(file("tokens.csv"), format!("{token},admin,admin,system:masters\n"))?;
 
         let mut programs = vec![
@@ -59,7 +60,7 @@ impl ApiServer {
                     format!("--token-auth-file={}", file("tokens.csv")),
                     "--authorization-mode=RBAC".to_owned(),
                     "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
-                    format!("--service-account-key-file={}", file("service-account.key")),
+                    format!("--service-account-key-file={}", file("service-account.pub")),
                     format!("--service-account-signing-key-file={}", file("service-account.key")),
                     "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
                     "--disable-admission-plugins=ServiceAccount".to_owned(),
@@ -139,15 +140,6 @@ impl Drop for Program {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Return a new private key, in PEM, for the tokens of service accounts.
-fn new_private_key() -> Result<String> {
-    let algorithm = &signature::ECDSA_P256_SHA256_ASN1_SIGNING;
-    let key = signature::EcdsaKeyPair::generate_pkcs8(algorithm, &SystemRandom::new())
-        .map_err(|_| anyhow!("cannot create a private key"))?;
-    let encoded = BASE64_STANDARD.encode(key);
-    Ok(format!("-----BEGIN PRIVATE KEY-----\n{encoded}\n-----END PRIVATE KEY-----\n"))
 }
 
 /// Return free ports. All are held until the last is known, so that they differ.
