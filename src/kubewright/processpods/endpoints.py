@@ -7,15 +7,14 @@ from datetime import UTC, datetime, timedelta
 from kubewright.api import FieldError, JsonObject, problems
 from kubewright.devserver import Endpoint, EndpointRequest, StatusError, choose_container
 from kubewright.http.server import BodyWriter, Request, Response, Stream, Upgrade
+from kubewright.http.server.websocket import VERSION, WebSocket, accept_headers
 from kubewright.processpods.streaming.requests import CommandRequest, LogRequest, OutputStream, Run, Terminal
 from kubewright.processpods.streaming.session import PROTOCOLS, Session
 from kubewright.processpods.streaming.tunnel import PROTOCOL, Tunnel
-from kubewright.processpods.streaming.websocket import WebSocket, accept_key
 from kubewright.processpods.streams import ProcessContainers
 
 PLAIN = "text/plain"
 _STREAMS: dict[str, OutputStream | None] = {"": None, "All": None, "Stdout": "stdout", "Stderr": "stderr"}
-_VERSION = "13"
 _log = logging.getLogger("kubewright.devserver")
 
 
@@ -90,20 +89,11 @@ def _upgrade(
     offered = [name.strip() for name in headers.get("sec-websocket-protocol", "").split(",")]
     protocol = next((name for name in protocols if name in offered), None)
     key = headers.get("sec-websocket-key", "")
-    if protocol is None or not key or headers.get("sec-websocket-version") != _VERSION:
+    if protocol is None or not key or headers.get("sec-websocket-version") != VERSION:
         raise StatusError.bad_request(
-            f"a WebSocket of version {_VERSION} with {' or '.join(protocols)} is needed"
+            f"a WebSocket of version {VERSION} with {' or '.join(protocols)} is needed"
         )
-    return Upgrade(
-        lambda _: socket,
-        [
-            ("Upgrade", "websocket"),
-            ("Connection", "Upgrade"),
-            ("Sec-WebSocket-Accept", accept_key(key)),
-            ("Sec-WebSocket-Protocol", protocol),
-        ],
-        serve,
-    )
+    return Upgrade(lambda _: socket, accept_headers(key, protocol), serve)
 
 
 async def _outcome(run: Run, terminal: Terminal) -> JsonObject:

@@ -6,7 +6,7 @@ from typing import cast
 
 from kubewright.processpods.streaming.requests import Size
 from kubewright.processpods.streaming.session import RESIZE, STDIN, Session
-from kubewright.processpods.streaming.websocket import Opcode, unmasked
+from kubewright.http.server.websocket import Opcode, unmasked
 
 HIGH = 64 * 1024
 

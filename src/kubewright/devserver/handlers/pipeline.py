@@ -48,6 +48,7 @@ from kubewright.devserver.handlers.update import (
     stored_alike,
     validate_update,
 )
+from kubewright.devserver.handlers.websocket_watch import is_websocket_watch, over_websocket
 from kubewright.devserver.merge import keep_timestamps
 from kubewright.devserver.objects import JsonObject, copy, meta
 from kubewright.devserver.objects.metadata import drop_repeated_owners, generate_name
@@ -90,11 +91,12 @@ class RequestPipeline:
         try:
             context = self._authenticate(request)
             self._authorize(context)
-            return self._faults.around(context, lambda: self._respond(context))
+            answer = self._faults.around(context, lambda: self._respond(context))
         except StatusError as error:
             return refuse(request, error, [])
         except Exception as error:
             return _internal_error(request, error, [])
+        return over_websocket(request, answer) if is_websocket_watch(context) else answer
 
     def _authenticate(self, request: Request) -> RequestContext:
         info = request_info(request)

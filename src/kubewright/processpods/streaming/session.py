@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from kubewright.devserver.objects import JsonObject, encode
+from kubewright.http.server.websocket import NORMAL, WebSocket
 from kubewright.processpods.streaming.requests import OutputStream, Size
-from kubewright.processpods.streaming.websocket import NORMAL, WebSocket
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")

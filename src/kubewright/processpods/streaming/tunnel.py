@@ -4,9 +4,9 @@ import asyncio
 import contextlib
 from dataclasses import dataclass, field
 
+from kubewright.http.server.websocket import PROTOCOL_ERROR, WebSocket
 from kubewright.processpods.streaming.requests import Dial
 from kubewright.processpods.streaming.spdy import Data, Opened, Ping, Reset, SpdyError, SpdyReader, SpdyWriter
-from kubewright.processpods.streaming.websocket import PROTOCOL_ERROR, WebSocket
 
 PROTOCOL = "SPDY/3.1+portforward.k8s.io"
 _PIECE = 64 * 1024

@@ -9,6 +9,8 @@ from enum import IntEnum
 from typing import NamedTuple, cast
 
 _GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+VERSION = "13"
+"""The only version of the protocol that RFC 6455 defines."""
 MAX_MESSAGE = 4 * 1024 * 1024
 NORMAL, PROTOCOL_ERROR = 1000, 1002
 
@@ -39,6 +41,16 @@ def accept_key(key: str) -> str:
     """Return the Sec-WebSocket-Accept value for a key."""
     digest = hashlib.sha1(f"{key.strip()}{_GUID}".encode(), usedforsecurity=False).digest()
     return base64.b64encode(digest).decode()
+
+
+def accept_headers(key: str, protocol: str = "") -> list[tuple[str, str]]:
+    """Return the headers of the 101 response that accepts a WebSocket, with the chosen subprotocol."""
+    headers = [
+        ("Upgrade", "websocket"),
+        ("Connection", "Upgrade"),
+        ("Sec-WebSocket-Accept", accept_key(key)),
+    ]
+    return [*headers, ("Sec-WebSocket-Protocol", protocol)] if protocol else headers
 
 
 def frame(opcode: Opcode, data: bytes) -> bytes:
@@ -172,10 +184,10 @@ class WebSocket(asyncio.Protocol):
         elif message.opcode is not Opcode.PONG and message.data:
             self.received(message.data)
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes, opcode: Opcode = Opcode.BINARY) -> None:
         """Send a message; await `writable` before sending more."""
         if not self.lost.is_set():
-            self._transport.write(frame(Opcode.BINARY, data))
+            self._transport.write(frame(opcode, data))
 
     async def writable(self) -> None:
         """Wait while the client reads slowly."""
