@@ -4,9 +4,9 @@ import asyncio
 import struct
 from typing import cast
 
+from kubewright.http.server.websocket import Opcode, unmasked
 from kubewright.processpods.streaming.requests import Size
 from kubewright.processpods.streaming.session import RESIZE, STDIN, Session
-from kubewright.http.server.websocket import Opcode, unmasked
 
 HIGH = 64 * 1024
 
