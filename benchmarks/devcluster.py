@@ -22,7 +22,7 @@ from kubewright.api import Meta, decode
 from kubewright.api.builtin import apps_v1, core_v1, meta_v1
 from kubewright.cli.loops import run_program
 from kubewright.client import Client, ClusterConfig, load_config
-from kubewright.devcluster import kubelet_operator, register_node
+from kubewright.devcluster import kubelet_operator, register_nodes
 from kubewright.manager import Manager, ManagerOptions
 from kubewright.testing.controlplane import (
     CONTROLLERS,
@@ -129,7 +129,7 @@ async def real_cluster(binaries: Path) -> AsyncGenerator[ClusterConfig, None]:
     async with ControlPlane(binaries) as plane, AsyncExitStack() as stack:
         config = await asyncio.to_thread(load_config, plane.kubeconfig)
         async with Client(config) as client:
-            await register_node(client)
+            await register_nodes(client)
             version = (await client.server_version()).git_version
         options = ManagerOptions(
             metrics_bind_address=_OFF, health_probe_bind_address=_OFF, graceful_timeout=1.0

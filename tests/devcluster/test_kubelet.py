@@ -231,7 +231,7 @@ async def test_stops_when_less_than_a_millisecond_is_left(
     terminating.metadata.uid = "u"
     terminating.metadata.deletion_timestamp = datetime.now(UTC)
     terminating.metadata.deletion_grace_period_seconds = 30
-    kubelet, context, now = Kubelet(NODE), RecordingContext(), 1000.0
+    kubelet, context, now = Kubelet((NODE,)), RecordingContext(), 1000.0
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
     assert await kubelet.reconcile(terminating, cast(Context, context)) is not None
     now += STOP_SECONDS - early

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewright.api import Meta
+from kubewright.api import Meta, OwnerReference
 from kubewright.api.builtin import core_v1
 from kubewright.devcluster import SCENARIO_ANNOTATION, PodScenario
 from kubewright.devcluster.addresses import PodAddresses
@@ -165,6 +165,114 @@ def test_init_containers_end_and_sidecars_run_along() -> None:
     assert proxy.ready
 
 
+def of_job(subject: core_v1.Pod) -> core_v1.Pod:
+    owner = OwnerReference(api_version="batch/v1", kind="Job", name="job", uid="j", controller=True)
+    subject.metadata.owner_references = [owner]
+    return subject
+
+
+def shell(script: str) -> list[str]:
+    return ["sh", "-c", script]
+
+
+def test_a_jobs_pod_that_sleeps_runs_on() -> None:
+    subject = lived(of_job(pod(policy="Never", command=["sleep", "60"])), NOW)
+    assert lived(subject, NOW + 59 * SECOND).status.phase == "Running"
+    assert lived(subject, NOW + 60 * SECOND).status.phase == "Succeeded"
+
+
+@pytest.mark.parametrize(
+    ("command", "seconds", "code"),
+    [(shell("exit 3"), 1, 3), (shell("sleep 5; exit 4"), 5, 4), (["false"], 1, 1), (["true"], 1, 0)],
+)
+def test_a_command_ends_with_its_exit_code(command: list[str], seconds: int, code: int) -> None:
+    subject = lived(pod(policy="Never", command=command), NOW)
+    assert subject.status.phase == "Running"
+    ended = lived(subject, NOW + seconds * SECOND)
+    state = ended.status.container_statuses[0].state.terminated
+    assert state is not None
+    assert (state.exit_code, state.reason) == (code, "Error" if code else "Completed")
+    assert ended.status.phase == ("Failed" if code else "Succeeded")
+
+
+def test_a_command_that_fails_is_restarted_with_backoff() -> None:
+    subject = pod(policy="OnFailure", command=["false"])
+    for seconds in range(3):
+        subject = lived(subject, NOW + seconds * SECOND)
+    (status,) = subject.status.container_statuses
+    assert status.state.waiting is not None
+    assert (status.state.waiting.reason, status.restart_count) == ("CrashLoopBackOff", 1)
+
+
+def test_an_unknown_command_of_a_job_succeeds_and_of_another_pod_runs() -> None:
+    unknown = pod(policy="Never", command=["./program"])
+    assert advance(unknown, HERE, NOW).requeue_at is None
+    assert lived(lived(of_job(unknown), NOW), NOW + SECOND).status.phase == "Succeeded"
+
+
+def test_annotations_say_what_a_container_does() -> None:
+    subject = pod(policy="Never", command=["./program"])
+    subject.metadata.annotations["kubewright.dev/simulated-command"] = "exit 5"
+    ended = lived(lived(subject, NOW), NOW + SECOND)
+    state = ended.status.container_statuses[0].state.terminated
+    assert state is not None
+    assert state.exit_code == 5
+    subject.metadata.annotations["kubewright.dev/simulated-command.main"] = "sleep infinity"
+    assert advance(subject, HERE, NOW).requeue_at is None
+
+
+def test_the_table_says_what_an_image_does() -> None:
+    subject = lived(pod(policy="Never"), NOW)
+    for image in ("nginx:1.25", "nginx"):
+        update = advance(subject, HERE, NOW + 3 * SECOND, {image: "sleep 3; exit 2"})
+        assert update.status.phase == "Failed"
+
+
+def test_init_containers_run_one_after_the_other() -> None:
+    subject = pod()
+    subject.spec.init_containers = [
+        core_v1.Container(name="first", image="busybox", command=["sleep", "5"]),
+        core_v1.Container(name="second", image="busybox", command=["sleep", "3"]),
+    ]
+    subject = lived(subject, NOW)
+    first, second = subject.status.init_container_statuses
+    assert subject.status.phase == "Pending"
+    assert first.state.running is not None
+    assert second.state.waiting is not None
+    (main,) = subject.status.container_statuses
+    assert main.state.waiting is not None
+    assert main.state.waiting.reason == "PodInitializing"
+    initialized = next(item for item in subject.status.conditions if item.type == "Initialized")
+    assert (initialized.status, initialized.reason) == ("False", "ContainersNotInitialized")
+    assert initialized.message == "containers with incomplete status: [first second]"
+    subject = lived(subject, NOW + 5 * SECOND)
+    assert [item.ready for item in subject.status.init_container_statuses] == [True, False]
+    subject = lived(subject, NOW + 8 * SECOND)
+    assert subject.status.phase == "Running"
+    assert condition(subject, "Initialized") == condition(subject, "Ready") == "True"
+
+
+def test_a_failed_init_container_fails_a_pod_that_is_never_restarted() -> None:
+    subject = pod(policy="Never")
+    subject.spec.init_containers = [core_v1.Container(name="first", image="busybox", command=shell("exit 2"))]
+    ended = lived(lived(subject, NOW), NOW + SECOND)
+    assert ended.status.phase == "Failed"
+    state = ended.status.init_container_statuses[0].state.terminated
+    assert state is not None
+    assert state.exit_code == 2
+
+
+def test_a_failed_init_container_is_restarted_with_backoff() -> None:
+    subject = pod()
+    subject.spec.init_containers = [core_v1.Container(name="first", image="busybox", command=["false"])]
+    for seconds in range(3):
+        subject = lived(subject, NOW + seconds * SECOND)
+    (first,) = subject.status.init_container_statuses
+    assert first.state.waiting is not None
+    assert first.state.waiting.reason == "CrashLoopBackOff"
+    assert subject.status.phase == "Pending"
+
+
 def test_a_stopped_server_pod_is_not_ready_and_has_succeeded() -> None:
     subject = lived(pod(), NOW)
     update = stop(subject, HERE, NOW + SECOND)
@@ -187,15 +295,28 @@ def test_backoff_grows_to_five_minutes_and_no_further(restarts: int) -> None:
     assert backoff(restarts) <= backoff(restarts + 1) <= timedelta(minutes=5)
 
 
+_COMMANDS = st.sampled_from(
+    [[], ["true"], ["false"], ["sleep", "7"], ["sleep", "infinity"], shell("sleep 30; exit 3")]
+)
+
+
 @given(
-    scenario=st.sampled_from(PodScenario),
+    scenario=st.sampled_from(PodScenario) | st.none(),
     policy=st.sampled_from(["Always", "OnFailure", "Never"]),
+    commands=st.lists(_COMMANDS, max_size=3),
     waits=st.lists(st.floats(0, 400), max_size=20),
 )
 def test_computing_the_status_twice_changes_nothing(
-    scenario: PodScenario, policy: str, waits: list[float]
+    scenario: PodScenario | None, policy: str, commands: list[list[str]], waits: list[float]
 ) -> None:
     subject, moment = pod(scenario, policy), NOW
+    subject.spec.containers[0].command = commands[0] if commands else []
+    subject.spec.init_containers = [
+        core_v1.Container(
+            name=f"init-{number}", image="i", command=command, restart_policy=["", "Always"][number]
+        )
+        for number, command in enumerate(commands[1:])
+    ]
     for wait in waits:
         moment += timedelta(seconds=wait)
         subject = lived(subject, moment)

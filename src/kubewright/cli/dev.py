@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 import os
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from kubewright.cli.kubeconfigs import write_kubeconfig
 from kubewright.cli.logs import set_up
 from kubewright.cli.loops import run_program, until_signalled
 from kubewright.cli.options import FILE
-from kubewright.devcluster import DevCluster
+from kubewright.devcluster import MAX_NODES, DevCluster, extended_programs
 from kubewright.envtest.settings import image_commands
 from kubewright.processpods import ProcessPods
 
@@ -53,21 +54,51 @@ PROCESSES = "Warning: Pods run as processes on this machine, as your user: anyon
     multiple=True,
     help="With --pods=process, the command to run for an image; repeatable.",
 )
+@click.option(
+    "--simulate",
+    "programs",
+    metavar="NAME=SCRIPT",
+    multiple=True,
+    help="What a program or image does in a simulated container, such as migrate='sleep 3; exit 1'; repeatable.",
+)
+@click.option(
+    "--nodes",
+    metavar="NUMBER",
+    type=click.IntRange(1, MAX_NODES),
+    default=1,
+    show_default=True,
+    help="Number of nodes.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Log what the cluster does.")
 def command(
-    kubeconfig: Path | None, data: Path | None, port: int, pods: str, images: tuple[str, ...], verbose: bool
+    kubeconfig: Path | None,
+    data: Path | None,
+    port: int,
+    pods: str,
+    images: tuple[str, ...],
+    programs: tuple[str, ...],
+    nodes: int,
+    verbose: bool,
 ) -> None:
-    """Run an embedded cluster: API server, workload controllers, one node.
+    """Run an embedded cluster: API server, workload controllers, one or more nodes.
 
     The cluster needs only Python, listens on loopback, and stops on Ctrl-C or SIGTERM.
     """
     if images and pods != "process":
         raise click.UsageError("--run requires --pods=process")
     commands = _commands(images) if pods == "process" else None
+    table = _programs(programs)
     # The cluster's own controllers log only with --verbose.
     set_up("text", level=logging.INFO if verbose else logging.ERROR)
     path = kubeconfig or DEFAULT_KUBECONFIG.expanduser()
-    run_program(lambda: until_signalled(_serve(path, data, port, commands)))
+
+    def cluster() -> DevCluster:
+        runner = ProcessPods(commands) if commands is not None else None
+        return DevCluster(data=data, port=port, pod_runner=runner, nodes=nodes, programs=table)
+
+    if commands is not None:
+        click.echo(PROCESSES)
+    run_program(lambda: until_signalled(_serve(cluster, path, port)))
 
 
 def _commands(images: tuple[str, ...]) -> dict[str, list[str]]:
@@ -77,14 +108,24 @@ def _commands(images: tuple[str, ...]) -> dict[str, list[str]]:
         raise click.UsageError(str(error)) from None
 
 
-async def _serve(path: Path, data: Path | None, port: int, commands: dict[str, list[str]] | None) -> None:
-    if commands is not None:
-        click.echo(PROCESSES)
+def _programs(given: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, script = text.partition("=")
+        if not equals or not name.strip() or not script.strip():
+            raise click.UsageError(f"--simulate {text}: expected NAME=SCRIPT")
+        found[name] = script
+    try:
+        extended_programs(found)
+    except ValueError as error:
+        raise click.UsageError(f"--simulate: {error}") from None
+    return found
+
+
+async def _serve(create: Callable[[], DevCluster], path: Path, port: int) -> None:
     async with AsyncExitStack() as stack:
         try:
-            runner = ProcessPods(commands) if commands is not None else None
-            dev = DevCluster(data=data, port=port, pod_runner=runner)
-            cluster = await stack.enter_async_context(dev)
+            cluster = await stack.enter_async_context(create())
         except OSError as error:
             why = os.strerror(error.errno).lower() if error.errno else str(error)
             raise ConfigError(f"cannot listen on port {port}: {why}; choose another with --port") from None

@@ -12,24 +12,28 @@ Read in this order:
 - Workload controllers: `deployments`, `replica_sets`, `stateful_sets`, `daemon_sets`, `jobs` with `job_pods`,
   `cron_jobs` with `cron`.
 - Scheduling and nodes: `scheduler` with `node_filters`, `node_lifecycle`.
-- The simulated node: `kubelet`, `addresses`, `pod_lifecycle` (statuses and conditions), `pod_scenarios` (simulated
-  Pods), `provisioner`.
+- The simulated nodes: `kubelet`, `addresses`, `pod_lifecycle` (statuses and conditions), `pod_scenarios` (simulated
+  Pods) with `simulated_commands` (what their containers do), `provisioner`.
 - Other controllers: `namespaces`, `garbage`, `endpoints`, `volumes`, `quotas`, `disruptions`, `autoscalers`,
   `aggregation`, `certificate_requests`.
 """
 
-from kubewright.devcluster.addresses import NODE
-from kubewright.devcluster.cluster import DevCluster, register_node
+from kubewright.devcluster.addresses import MAX_NODES, NODE
+from kubewright.devcluster.cluster import DevCluster, register_nodes
 from kubewright.devcluster.kubelet import kubelet_operator
-from kubewright.devcluster.pod_scenarios import SCENARIO_ANNOTATION, PodScenario
+from kubewright.devcluster.pod_scenarios import COMMAND_ANNOTATION, SCENARIO_ANNOTATION, PodScenario
 from kubewright.devcluster.scratch import Scratch
+from kubewright.devcluster.simulated_commands import extended_programs
 
 __all__ = [
+    "COMMAND_ANNOTATION",
+    "MAX_NODES",
     "NODE",
     "SCENARIO_ANNOTATION",
     "DevCluster",
     "PodScenario",
     "Scratch",
+    "extended_programs",
     "kubelet_operator",
-    "register_node",
+    "register_nodes",
 ]

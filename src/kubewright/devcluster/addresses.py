@@ -1,7 +1,8 @@
-"""The node's name, address and capacity, and the IP addresses of its Pods."""
+"""The names, addresses and capacity of the nodes, and the IP addresses of their Pods."""
 
 import ipaddress
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kubewright.api import Quantity
@@ -10,6 +11,7 @@ from kubewright.controller import Context, Index
 
 NODE = "kubewright"
 HOST_IP = "127.0.0.1"
+MAX_NODES = 250
 POD_NETWORK = ipaddress.IPv4Network("10.244.0.0/16")
 LOOPBACK_NETWORK = ipaddress.IPv4Network("127.128.0.0/9")
 """Pod network for Pods that run as processes: programs on this machine can bind and reach these addresses."""
@@ -22,6 +24,19 @@ NODE_CAPACITY = {
 pods_by_address: Index[core_v1.Pod] = Index(
     core_v1.Pod, lambda pod: [pod.status.pod_ip] if pod.status.pod_ip else []
 )
+
+
+def node_names(count: int) -> list[str]:
+    """Return the names of the nodes of a cluster: `kubewright`, `kubewright-2`, ..."""
+    if not 1 <= count <= MAX_NODES:
+        raise ValueError(f"nodes must be between 1 and {MAX_NODES}, got {count}")
+    return [NODE if number == 1 else f"{NODE}-{number}" for number in range(1, count + 1)]
+
+
+def host_ips(nodes: Sequence[str]) -> dict[str, str]:
+    """Return the address of each node: 127.0.0.1, 127.0.0.2, ..."""
+    first = ipaddress.ip_address(HOST_IP)
+    return {name: str(first + number) for number, name in enumerate(nodes)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -31,10 +31,11 @@ from kubewright.devcluster import (
     stateful_sets,
     volumes,
 )
-from kubewright.devcluster.addresses import NODE
+from kubewright.devcluster.addresses import NODE, node_names
 from kubewright.devcluster.garbage import GarbageCollector
 from kubewright.devcluster.kubelet import POD_ENDPOINTS, PodRunner
 from kubewright.devcluster.loopback import Loopback
+from kubewright.devcluster.simulated_commands import extended_programs
 from kubewright.devserver import AuthorizationMode, AuthorizationObserver, Server, ServerCredentials
 from kubewright.manager import Manager, ManagerOptions
 
@@ -49,9 +50,9 @@ def _is_not_endpoints_warning(record: logging.LogRecord) -> bool:
     return "v1 Endpoints is deprecated" not in record.getMessage()
 
 
-async def register_node(client: Client, name: str = NODE) -> None:
-    """Create the Node and the default StorageClass unless they exist."""
-    for obj in (kubelet.node_object(name), provisioner.storage_class()):
+async def register_nodes(client: Client, names: Sequence[str] = (NODE,)) -> None:
+    """Create the Nodes and the default StorageClass unless they exist."""
+    for obj in (*map(kubelet.node_object, names), provisioner.storage_class()):
         try:
             await client.create(obj)
         except AlreadyExists:
@@ -70,11 +71,12 @@ async def _wait_for_default_service_account(client: Client) -> None:
 
 
 class DevCluster:
-    """Serve a cluster of one node while the context is open: API server, controllers, scheduler, kubelet.
+    """Serve a cluster while the context is open: API server, controllers, scheduler, and the kubelets of `nodes` nodes.
 
     `data` names a file that keeps the cluster between runs. A `pod_runner`, such as
-    `kubewright.processpods.ProcessPods`, runs the containers of Pods; without one, Pods are simulated. With
-    `listen=False` the cluster is reached only through `in_process_config`. Without `workloads` only the namespace
+    `kubewright.processpods.ProcessPods`, runs the containers of Pods; without one, Pods are simulated. `programs` adds
+    to the table of what programs and images do in simulated containers, for example `{"migrate": "sleep 3; exit 1"}`.
+    With `listen=False` the cluster is reached only through `in_process_config`. Without `workloads` only the namespace
     controller and the garbage collector run. The other arguments are those of `Server`.
     """
 
@@ -92,8 +94,12 @@ class DevCluster:
         authorization_modes: Collection[AuthorizationMode] = ("RBAC",),
         authorization_observer: AuthorizationObserver | None = None,
         disable_admission_plugins: Collection[str] = (),
+        nodes: int = 1,
+        programs: Mapping[str, str] | None = None,
     ) -> None:
         self._pod_runner = pod_runner
+        self._nodes = node_names(nodes)
+        self._programs = extended_programs(programs or {})
         # Nodes are ready at once here, and no controller would remove the not-ready taint.
         self._server = Server(
             data=data,
@@ -184,7 +190,7 @@ class DevCluster:
 
     async def _workload_controllers(self, client: Client) -> list[Controller[Any]]:
         version = (await client.server_version()).git_version
-        await register_node(client)
+        await register_nodes(client, self._nodes)
         return [
             deployments.controller(),
             *replica_sets.controllers(),
@@ -201,5 +207,5 @@ class DevCluster:
             certificate_requests.controller(self._server.sign),
             *node_lifecycle.controllers(),
             scheduler.controller(),
-            *kubelet.controllers(version, runner=self._pod_runner),
+            *kubelet.controllers(version, self._nodes, self._pod_runner, self._programs),
         ]

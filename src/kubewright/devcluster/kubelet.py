@@ -1,8 +1,8 @@
-"""The kubelet of a simulated node: reports the Node's status and lease, and the status of its Pods."""
+"""The kubelets of the cluster's nodes: report the status and the lease of each Node, and the status of its Pods."""
 
 import asyncio
 import ipaddress
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -13,15 +13,16 @@ from kubewright.client import Client
 from kubewright.controller import Change, Context, Controller, Operator, Options, Result, needs, source
 from kubewright.devcluster import clock, provisioner
 from kubewright.devcluster.addresses import (
-    HOST_IP,
     NODE,
     NODE_CAPACITY,
     POD_NETWORK,
     AddressAllocator,
     PodAddresses,
+    host_ips,
 )
 from kubewright.devcluster.pod_lifecycle import PodUpdate
 from kubewright.devcluster.pod_scenarios import advance, stop
+from kubewright.devcluster.simulated_commands import PROGRAMS
 from kubewright.devcluster.statuses import REQUEUE_SOON, StatusWriter
 from kubewright.devcluster.workloads import is_pod_finished
 from kubewright.devserver import Endpoint, EndpointRequest, StatusError, choose_container
@@ -83,34 +84,44 @@ class PodRunner(Protocol):
 
 
 class Kubelet:
-    """Report the status of the Pods on one node, simulated or from a runner."""
+    """Report the status of the Pods on these nodes, simulated or from a runner.
 
-    def __init__(self, node: str, runner: PodRunner | None = None) -> None:
-        self._node = node
+    `programs` is the table of what programs do in simulated containers.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[str] = (NODE,),
+        runner: PodRunner | None = None,
+        programs: Mapping[str, str] = PROGRAMS,
+    ) -> None:
+        self._host_ips = host_ips(nodes)
         self._runner = runner
+        self._programs = programs
         self._allocator = AddressAllocator(runner.network if runner is not None else POD_NETWORK)
         self._stopped_at: dict[str, float] = {}
         self._status_writer = StatusWriter()
 
     def is_relevant(self, change: Change[core_v1.Pod]) -> bool:
-        """Return True for changes of this node's Pods, except for status updates written by this kubelet."""
+        """Return True for changes of these nodes' Pods, except for status updates written by this kubelet."""
         if change.new is None and change.before is not None:
             self._stopped_at.pop(change.before.meta.uid, None)
             self._allocator.confirm(change.before.meta.uid)
         if change.new is None and change.old is not None and self._runner is not None:
             # Force-deleted: there is no object left to reconcile, but its processes must end.
             self._runner.forget(change.old)
-        if change.new is None or change.new.spec.node_name != self._node:
+        if change.new is None or change.new.spec.node_name not in self._host_ips:
             return False
         # Processes may have changed during the status update, so its event must not be skipped.
         return self._runner is not None or self._status_writer.is_external_change(change)
 
     async def reconcile(self, pod: core_v1.Pod, ctx: Context) -> Result | None:
         """Update the status of a Pod, or complete its deletion."""
-        if pod.spec.node_name != self._node:
+        host_ip = self._host_ips.get(pod.spec.node_name)
+        if host_ip is None:
             return None
         now = clock.now()
-        addresses = PodAddresses(HOST_IP, await self._allocator.assign(pod, ctx))
+        addresses = PodAddresses(host_ip, await self._allocator.assign(pod, ctx))
         if pod.metadata.deletion_timestamp is not None:
             stopped = await self._runner.stop(pod, addresses, now) if self._runner is not None else None
             if stopped is None and (left := self._time_to_stop(pod)) > _MIN_DELAY:
@@ -119,7 +130,7 @@ class Kubelet:
         if is_pod_finished(pod):
             return None
         running = await self._runner.advance(pod, addresses, now) if self._runner is not None else None
-        update = running or advance(pod, addresses, now)
+        update = running or advance(pod, addresses, now, self._programs)
         if not await self._report(pod, update, ctx):
             return REQUEUE_SOON
         if update.requeue_at is None:
@@ -153,28 +164,29 @@ class Kubelet:
 
 
 class Heartbeat:
-    """Refresh the status and the lease of one node."""
+    """Refresh the status and the lease of nodes."""
 
-    def __init__(self, node: str, version: str) -> None:
-        self._node = node
+    def __init__(self, nodes: Sequence[str], version: str) -> None:
+        self._host_ips = host_ips(nodes)
         self._version = version
-        self._due = 0.0
+        self._due = dict.fromkeys(nodes, 0.0)
 
     def is_relevant(self, change: Change[core_v1.Node]) -> bool:
-        """Return True for changes of this node."""
-        return change.key.name == self._node
+        """Return True for changes of these nodes."""
+        return change.key.name in self._due
 
     async def reconcile(self, node: core_v1.Node, ctx: Context) -> Result | None:
         """Report the node as ready, and renew its lease."""
-        if node.metadata.name != self._node:
+        name = node.metadata.name
+        if name not in self._due:
             return None
-        now = clock.now()
-        await ctx.patch_status(node, node_status(node, self._version, now.replace(microsecond=0)))
+        now = clock.now().replace(microsecond=0)
+        await ctx.patch_status(node, node_status(node, self._host_ips[name], self._version, now))
         elapsed = asyncio.get_running_loop().time
-        if elapsed() >= self._due:
-            await ctx.apply(_lease(node.metadata.name), owned=False)
-            self._due = elapsed() + RENEW.total_seconds()
-        return Result(after=timedelta(seconds=max(self._due - elapsed(), 0.001)))
+        if elapsed() >= self._due[name]:
+            await ctx.apply(_lease(name), owned=False)
+            self._due[name] = elapsed() + RENEW.total_seconds()
+        return Result(after=timedelta(seconds=max(self._due[name] - elapsed(), 0.001)))
 
 
 def _lease(name: str) -> coordination_v1.Lease:
@@ -184,7 +196,7 @@ def _lease(name: str) -> coordination_v1.Lease:
     return coordination_v1.Lease(Meta(name, namespace=LEASE_NAMESPACE), spec=spec)
 
 
-def node_status(node: core_v1.Node, version: str, now: datetime) -> core_v1.NodeStatus:
+def node_status(node: core_v1.Node, host_ip: str, version: str, now: datetime) -> core_v1.NodeStatus:
     """Return the status of a healthy node."""
     current = {name: ("False", reason, message) for name, (reason, message) in _PRESSURES.items()}
     current["Ready"] = ("True", "KubeletReady", "kubelet is posting ready status")
@@ -192,7 +204,7 @@ def node_status(node: core_v1.Node, version: str, now: datetime) -> core_v1.Node
         capacity=NODE_CAPACITY,
         allocatable=NODE_CAPACITY,
         addresses=[
-            core_v1.NodeAddress(type="InternalIP", address=HOST_IP),
+            core_v1.NodeAddress(type="InternalIP", address=host_ip),
             core_v1.NodeAddress(type="Hostname", address=node.metadata.name),
         ],
         conditions=[_condition(node, name, *words, now) for name, words in current.items()],
@@ -245,10 +257,13 @@ def node_object(name: str = NODE) -> core_v1.Node:
 
 
 def controllers(
-    version: str, node: str = NODE, runner: PodRunner | None = None
+    version: str,
+    nodes: Sequence[str] = (NODE,),
+    runner: PodRunner | None = None,
+    programs: Mapping[str, str] = PROGRAMS,
 ) -> "tuple[Controller[Any], ...]":
-    """Declare the kubelet of one node, and the provisioner of its volumes."""
-    kubelet, heartbeat = Kubelet(node, runner), Heartbeat(node, version)
+    """Declare the kubelets of nodes, and the provisioner of their volumes."""
+    kubelet, heartbeat = Kubelet(nodes, runner, programs), Heartbeat(nodes, version)
     pods = Controller(
         core_v1.Pod,
         kubelet,
@@ -259,7 +274,7 @@ def controllers(
         concurrency=16,
         options=Options(reporter=NAME, reconcile_terminating=True),
     )
-    nodes = Controller(
+    heartbeats = Controller(
         core_v1.Node,
         heartbeat,
         name="kubelet-heartbeat",
@@ -267,12 +282,12 @@ def controllers(
         needs=[needs(coordination_v1.Lease, "get", "create", "patch")],
         options=Options(reporter=NAME),
     )
-    return pods, nodes, *provisioner.controllers()
+    return pods, heartbeats, *provisioner.controllers()
 
 
-def kubelet_operator(version: str, node: str = NODE) -> Operator:
-    """Declare only a kubelet, for a control plane that has all other controllers."""
-    return Operator(*controllers(version, node), name=NAME)
+def kubelet_operator(version: str, nodes: Sequence[str] = (NODE,)) -> Operator:
+    """Declare only kubelets, for a control plane that has all other controllers."""
+    return Operator(*controllers(version, nodes), name=NAME)
 
 
 async def _log_endpoint(call: EndpointRequest) -> Response:

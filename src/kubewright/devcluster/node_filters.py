@@ -10,8 +10,10 @@ from typing import Self
 from kubewright.api import LabelMatcher, Quantity, label_selector
 from kubewright.api.builtin import core_v1
 
+UNTOLERATED_TAINT = "node(s) had untolerated taint(s)"
 UNRESOLVABLE = frozenset(
     {
+        UNTOLERATED_TAINT,
         "node(s) were unschedulable",
         "node(s) didn't match Pod's node affinity/selector",
         "node(s) didn't match the requested node name",
@@ -148,7 +150,7 @@ def unschedulable_reason(pod: core_v1.Pod, info: NodeInfo, all_nodes: Sequence[N
         return "node(s) were unschedulable"
     for taint in node.spec.taints:
         if taint.effect in ("NoSchedule", "NoExecute") and not tolerates(pod, taint):
-            return f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
+            return UNTOLERATED_TAINT
     if not matches_node(pod, node):
         return "node(s) didn't match Pod's node affinity/selector"
     ports = _host_ports(pod)
@@ -227,8 +229,7 @@ def _term_selects(pod: core_v1.Pod, term: core_v1.PodAffinityTerm, other: Assign
 
 def is_unresolvable(pod: core_v1.Pod, info: NodeInfo, reason: str) -> bool:
     """Return True if the reason would remain even without any other Pod on the node."""
-    tainted = reason.startswith("node(s) had untolerated taint")
-    return reason in UNRESOLVABLE or tainted or bool(_insufficient_resource(pod, NodeInfo(info.node)))
+    return reason in UNRESOLVABLE or bool(_insufficient_resource(pod, NodeInfo(info.node)))
 
 
 def fit_error_message(nodes: int, reasons: Mapping[str, int], unresolvable: int) -> str:

@@ -15,6 +15,7 @@ from kubewright.devcluster.workloads import is_terminal_phase
 FIRST_BACKOFF = timedelta(seconds=10)
 LONGEST_BACKOFF = timedelta(minutes=5)
 CRASH_LOOP = "CrashLoopBackOff"
+INITIALIZING = "PodInitializing"
 SCHEDULED = "PodScheduled"
 """The scheduler's condition, which a kubelet sorts last."""
 

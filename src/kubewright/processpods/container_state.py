@@ -7,6 +7,7 @@ from datetime import datetime
 from kubewright.api.builtin import core_v1
 from kubewright.devcluster.addresses import PodAddresses
 from kubewright.devcluster.pod_lifecycle import (
+    INITIALIZING,
     PodEvent,
     PodUpdate,
     conditions_of,
@@ -16,10 +17,9 @@ from kubewright.devcluster.pod_lifecycle import (
     terminated_status,
     waiting_status,
 )
-from kubewright.devcluster.pod_scenarios import ContainerInput, PodScenario, advance_container
+from kubewright.devcluster.pod_scenarios import RUNS, ContainerInput, advance_container
 from kubewright.devcluster.workloads import is_terminal_phase
 
-INITIALIZING = "PodInitializing"
 CREATING = "ContainerCreating"
 
 
@@ -130,9 +130,7 @@ def pod_update(
             statuses.append(waiting_status(item, INITIALIZING))
         else:
             made = advance_container(
-                ContainerInput(
-                    pod, item, before.get(item.name), PodScenario.RUN, pod.spec.restart_policy, now
-                )
+                ContainerInput(pod, item, before.get(item.name), RUNS, pod.spec.restart_policy, now)
             )
             statuses.append(made.status)
             events += made.events

@@ -14,6 +14,7 @@ from kubewright.api import NotFound, Object, Quantity
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client
 from kubewright.devcluster.addresses import NODE_CAPACITY, PodAddresses
+from kubewright.devcluster.pod_scenarios import untagged
 
 T = TypeVar("T", bound=Object)
 _KEYED = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]")
@@ -167,7 +168,7 @@ async def _value(
 
 def command_of(container: core_v1.Container, images: Images, known: dict[str, str]) -> list[str]:
     """Return a container's command: the one given for its image, else its own, followed by its arguments."""
-    stand_in = images.get(container.image) or images.get(_untagged(container.image))
+    stand_in = images.get(container.image) or images.get(untagged(container.image))
     words = list(stand_in) if stand_in else [expanded(word, known) for word in container.command]
     return [*words, *(expanded(word, known) for word in container.args)] if words else []
 
@@ -207,8 +208,3 @@ def folder_of(container: core_v1.Container, mounts: Path) -> Path:
     inside = mounts / container.working_dir.lstrip("/")
     inside.mkdir(parents=True, exist_ok=True)
     return inside
-
-
-def _untagged(image: str) -> str:
-    path, slash, name = image.partition("@")[0].rpartition("/")
-    return f"{path}{slash}{name.partition(':')[0]}"

@@ -7,9 +7,9 @@ from datetime import datetime
 from kubewright.api.builtin import core_v1
 from kubewright.devcluster import clock
 from kubewright.devcluster.addresses import PodAddresses
-from kubewright.devcluster.pod_lifecycle import PodEvent, PodUpdate, may_restart
+from kubewright.devcluster.pod_lifecycle import INITIALIZING, PodEvent, PodUpdate, may_restart
 from kubewright.processpods.container_process import ContainerProcess
-from kubewright.processpods.container_state import INITIALIZING, ContainerExit, ContainerRecord, pod_update
+from kubewright.processpods.container_state import ContainerExit, ContainerRecord, pod_update
 from kubewright.processpods.preparation import PodPreparation
 
 REFRESH_SECONDS = 60.0

@@ -10,7 +10,7 @@ from typing import Literal
 import yaml
 
 from kubewright.client import Client, load_config
-from kubewright.devcluster import DevCluster, Scratch, kubelet_operator, register_node
+from kubewright.devcluster import DevCluster, Scratch, kubelet_operator, register_nodes
 from kubewright.manager import Manager, ManagerOptions
 from kubewright.testing.controlplane import ControlPlane
 
@@ -56,7 +56,7 @@ class RealEnvironment(Environment):
         plane = await stack.enter_async_context(self.plane)
         config = await asyncio.to_thread(load_config, plane.kubeconfig)
         async with Client(config) as client:
-            await register_node(client)
+            await register_nodes(client)
             version = (await client.server_version()).git_version
         options = ManagerOptions(
             journal_limit=0, metrics_bind_address=_OFF, health_probe_bind_address=_OFF, graceful_timeout=1.0
