@@ -178,6 +178,15 @@ async def test_a_rehearsal_names_the_missing_rule_of_every_object(
             ["dev", "--port", "x"],
             "Invalid value for '--port': 'x' is not a valid integer range (kubewright dev --help)",
         ),
+        (["dev", "--nodes", "0"], "Invalid value for '--nodes': 0 is not in the range 1<=x<=250"),
+        (
+            ["dev", "--simulate", "migrate"],
+            "--simulate migrate: expected NAME=SCRIPT (kubewright dev --help)",
+        ),
+        (
+            ["dev", "--simulate", "migrate=./run"],
+            "--simulate: simulated program 'migrate': './run' is not understood; expected a script of `sleep SECONDS`",
+        ),
         (["get", "pods", "-o", "xml"], "Invalid value for '-o' / '--output': 'xml' is not one of 'table'"),
         (
             ["init", "My Shop"],

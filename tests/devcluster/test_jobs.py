@@ -311,3 +311,21 @@ async def test_a_job_releases_pods_that_no_longer_match(cluster: Cluster) -> Non
         core_v1.Pod, pod.metadata.name, lambda found: not found.metadata.owner_references
     )
     assert released.metadata.finalizers == []
+
+
+async def test_a_job_follows_the_commands_of_its_pods(cluster: Cluster) -> None:
+    sleeping, failing = job("sleeping"), job("failing", backoff_limit=0)
+    sleeping.spec.template.spec.containers[0].command = ["sleep", "3600"]
+    failing.spec.template.spec.containers[0].command = ["sh", "-c", "exit 3"]
+    await cluster.create(sleeping)
+    await cluster.create(failing)
+    failed = await cluster.eventually(batch_v1.Job, "failing", has("Failed"))
+    assert [item.reason for item in failed.status.conditions if item.type == "Failed"] == [
+        "BackoffLimitExceeded"
+    ]
+    (pod,) = await pods_of(cluster, "failing")
+    state = pod.status.container_statuses[0].state.terminated
+    assert state is not None
+    assert (pod.status.phase, state.exit_code, state.reason) == ("Failed", 3, "Error")
+    running = await cluster.eventually(batch_v1.Job, "sleeping", lambda found: found.status.ready == 1)
+    assert running.status.active == 1

@@ -10,6 +10,7 @@ from kubewright.devcluster.node_filters import (
     NodeInfo,
     fit_error_message,
     matches_term,
+    preemption_error,
     requests_of,
     tolerates,
     unschedulable_reason,
@@ -176,11 +177,11 @@ def test_a_host_port_is_used_once_per_node() -> None:
 
 
 def test_the_message_is_that_of_kube_scheduler() -> None:
-    assert fit_error_message(1, {"Insufficient cpu": 1}, unresolvable=0) == (
+    assert fit_error_message(1, {"Insufficient cpu": 1}, preemption_error(1, unresolvable=0)) == (
         "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
         "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
     )
-    assert fit_error_message(0, {}, unresolvable=0) == "no nodes available to schedule pods"
+    assert fit_error_message(0, {}) == "no nodes available to schedule pods"
 
 
 effects = st.sampled_from(["NoSchedule", "NoExecute", "PreferNoSchedule"])

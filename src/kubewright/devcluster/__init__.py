@@ -11,7 +11,7 @@ Read in this order:
 - Shared by controllers: `workloads` (adoption, counting Pods), `statuses`, `batching`, `revisions`, `rollouts`.
 - Workload controllers: `deployments`, `replica_sets`, `stateful_sets`, `daemon_sets`, `jobs` with `job_pods`,
   `cron_jobs` with `cron`.
-- Scheduling and nodes: `scheduler` with `node_filters`, `node_lifecycle`.
+- Scheduling and nodes: `scheduler` with `node_filters` and `preemption`, `node_lifecycle`.
 - The simulated nodes: `kubelet`, `addresses`, `pod_lifecycle` (statuses and conditions), `pod_scenarios` (simulated
   Pods) with `simulated_commands` (what their containers do), `provisioner`.
 - Other controllers: `namespaces`, `garbage`, `endpoints`, `volumes`, `quotas`, `disruptions`, `autoscalers`,

@@ -3,6 +3,7 @@
 The reasons are those of kube-scheduler, word for word.
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
@@ -31,31 +32,46 @@ class AssignedPod:
 
     uid: str
     namespace: str
+    name: str
     node: str
     labels: Mapping[str, str]
     requests: Mapping[str, Quantity]
     host_ports: frozenset[tuple[str, int]]
+    priority: int
+    started: float
+    """When it started, in seconds; later than any other if it has not."""
+    terminating: bool
+    anti_affinity: Sequence[core_v1.PodAffinityTerm]
+    """The required terms, which also keep other Pods away from it."""
 
     @classmethod
     def of(cls, pod: core_v1.Pod, node: str = "") -> Self:
         """Extract these properties from a Pod."""
+        affinity = pod.spec.affinity.pod_anti_affinity if pod.spec.affinity is not None else None
+        started = pod.status.start_time
         return cls(
             uid=pod.metadata.uid,
             namespace=pod.metadata.namespace,
+            name=pod.metadata.name,
             node=node or pod.spec.node_name,
             labels=pod.metadata.labels,
             requests=requests_of(pod),
             host_ports=frozenset(_host_ports(pod)),
+            priority=pod.spec.priority or 0,
+            started=started.timestamp() if started is not None else math.inf,
+            terminating=pod.metadata.deletion_timestamp is not None,
+            anti_affinity=affinity.required_during_scheduling_ignored_during_execution if affinity else (),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class NodeInfo:
-    """A node, the Pods on it, and the sum of their requests."""
+    """A node, the Pods on it, the sum of their requests, and those of them with required anti-affinity."""
 
     node: core_v1.Node
     pods: Collection[AssignedPod] = ()
     used: Mapping[str, Quantity] = field(default_factory=dict[str, Quantity])
+    repelling: Collection[AssignedPod] = ()
 
 
 def requests_of(pod: core_v1.Pod) -> dict[str, Quantity]:
@@ -178,10 +194,10 @@ def _insufficient_resource(pod: core_v1.Pod, info: NodeInfo) -> str:
 
 
 def _affinity_conflict(pod: core_v1.Pod, node: core_v1.Node, all_nodes: Sequence[NodeInfo]) -> str:
-    """Return the reason if required Pod affinity or anti-affinity excludes the node."""
+    """Return the reason if required Pod affinity or anti-affinity, also of other Pods, excludes the node."""
     affinity = pod.spec.affinity
     if affinity is None:
-        return ""
+        return _existing_anti_affinity(pod, node, all_nodes)
     if affinity.pod_affinity is not None:
         for term in affinity.pod_affinity.required_during_scheduling_ignored_during_execution:
             alone = _selector(term).matches(pod.metadata.labels) and not _any_pod_matches(
@@ -193,6 +209,19 @@ def _affinity_conflict(pod: core_v1.Pod, node: core_v1.Node, all_nodes: Sequence
         for term in affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution:
             if _matches_topology(pod, term, node, all_nodes):
                 return "node(s) didn't match pod anti-affinity rules"
+    return _existing_anti_affinity(pod, node, all_nodes)
+
+
+def _existing_anti_affinity(pod: core_v1.Pod, node: core_v1.Node, all_nodes: Sequence[NodeInfo]) -> str:
+    for info in all_nodes:
+        for other in info.repelling:
+            for term in other.anti_affinity:
+                topology = info.node.metadata.labels.get(term.topology_key)
+                if topology is None or node.metadata.labels.get(term.topology_key) != topology:
+                    continue
+                namespaces = term.namespaces or [other.namespace]
+                if pod.metadata.namespace in namespaces and _selector(term).matches(pod.metadata.labels):
+                    return "node(s) didn't satisfy existing pods anti-affinity rules"
     return ""
 
 
@@ -232,18 +261,20 @@ def is_unresolvable(pod: core_v1.Pod, info: NodeInfo, reason: str) -> bool:
     return reason in UNRESOLVABLE or bool(_insufficient_resource(pod, NodeInfo(info.node)))
 
 
-def fit_error_message(nodes: int, reasons: Mapping[str, int], unresolvable: int) -> str:
-    """Return kube-scheduler's message for a Pod that fits no node.
-
-    `unresolvable` is the number of nodes on which preemption cannot help.
-    """
+def fit_error_message(nodes: int, reasons: Mapping[str, int], preemption: str = "") -> str:
+    """Return kube-scheduler's message for a Pod that fits no node; `preemption` says why preemption does not help."""
     if not nodes:
         return "no nodes available to schedule pods"
     details = ", ".join(sorted(f"{count} {text}" for text, count in reasons.items()))
+    ending = f" no new claims to deallocate, preemption: {preemption}" if preemption else ""
+    return f"0/{nodes} nodes are available: {details}.{ending}"
+
+
+def preemption_error(nodes: int, unresolvable: int) -> str:
+    """Return why preemption does not help; `unresolvable` is the number of nodes on which it never can."""
     ends: list[str] = []
     if nodes - unresolvable:
         ends.append(f"{nodes - unresolvable} No preemption victims found for incoming pod")
     if unresolvable:
         ends.append(f"{unresolvable} Preemption is not helpful for scheduling")
-    ending = f"preemption: 0/{nodes} nodes are available: {', '.join(sorted(ends))}."
-    return f"0/{nodes} nodes are available: {details}. no new claims to deallocate, {ending}"
+    return f"0/{nodes} nodes are available: {', '.join(sorted(ends))}."

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -47,16 +47,23 @@ async def isolated(
 
 
 @asynccontextmanager
-async def embedded(*, controllers: bool = True) -> AsyncGenerator[Cluster, None]:
+async def embedded(
+    *, controllers: bool = True, nodes: int = 1, programs: Mapping[str, str] | None = None
+) -> AsyncGenerator[Cluster, None]:
     """Run a dev cluster in the current event loop, with fault injection and, under `virtual_time`, with a virtual clock.
 
     With `controllers=False` only the API server runs: Deployments get no Pods, deleted owners leave their children, and
-    a deleted namespace stays.
+    a deleted namespace stays. `programs` says what programs and images do in simulated containers:
+    `{"migrate": "sleep 3; exit 1"}`.
     """
     scratch = await asyncio.to_thread(Scratch.create, "kubewright-embedded-")
     try:
         # Without controllers no namespace gets the ServiceAccount that the plugin gives to Pods.
-        running = DevCluster() if controllers else Server(disable_admission_plugins=("ServiceAccount",))
+        running = (
+            DevCluster(nodes=nodes, programs=programs)
+            if controllers
+            else Server(disable_admission_plugins=("ServiceAccount",))
+        )
         async with running as started:
             path = scratch.path / "kubeconfig"
             await asyncio.to_thread(path.write_text, yaml.safe_dump(started.kubeconfig()))
