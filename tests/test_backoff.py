@@ -40,6 +40,6 @@ def test_delays_never_shrink(attempt: int) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"base": -1}, {"maximum": -1}, {"factor": 0.5}, {"jitter": -0.1}])
-def test_refuses_numbers_that_make_no_sense(wrong: dict[str, float]) -> None:
+def test_refuses_invalid_backoff_parameters(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="a backoff needs"):
         Backoff(**wrong)

@@ -29,13 +29,13 @@ def test_moves_the_time_only_when_the_status_changes() -> None:
     assert held[0].last_transition_time == later
 
 
-def test_says_when_nothing_changed() -> None:
+def test_reports_whether_a_condition_changed() -> None:
     held = [ready(last_transition_time=NOON, observed_generation=3)]
     assert not conditions.set(held, ready(observed_generation=3))
     assert conditions.set(held, ready(observed_generation=4))
 
 
-def test_keeps_others_and_their_order() -> None:
+def test_keeps_other_conditions_and_their_order() -> None:
     other = Condition(type="Other", status="Unknown", reason="Waiting", last_transition_time=NOON)
     held = [ready(last_transition_time=NOON), other]
     conditions.set(held, ready("False"))
@@ -45,7 +45,7 @@ def test_keeps_others_and_their_order() -> None:
     assert not conditions.is_true(held, "Missing")
 
 
-def test_sends_what_the_api_requires() -> None:
+def test_conditions_have_all_fields_that_the_api_requires() -> None:
     assert to_wire(ready(last_transition_time=NOON)) == {
         "type": "Ready",
         "status": "True",
@@ -103,7 +103,7 @@ def test_a_condition_about_an_older_generation_is_unknown_in_the_aggregate() -> 
     assert conditions.aggregate([GOOD], generation=3).status == "True"
 
 
-def test_nothing_cannot_be_aggregated() -> None:
+def test_an_empty_list_of_conditions_cannot_be_aggregated() -> None:
     with pytest.raises(ValueError, match="there are no conditions to aggregate"):
         conditions.aggregate([ready()])
 

@@ -95,7 +95,7 @@ def programs(folder: Path, *names: str) -> Path:
 
 
 @on_shared_plane
-async def test_controllers_and_scheduler_do_their_part(plane: ControlPlane):
+async def test_controllers_and_the_scheduler_run(plane: ControlPlane):
     await kubectl(plane, "create", "deployment", "web", "--image=web", "--replicas=2")
     pods = ("get", "pods", "--selector=app=web")
     await wait_for_json(plane, "no nodes available to schedule pods", *pods)
@@ -113,7 +113,7 @@ async def test_service_account_admission_is_on(plane: ControlPlane):
 
 
 @on_shared_plane
-async def test_users_have_only_what_roles_give_them(plane: ControlPlane):
+async def test_users_have_only_the_rights_of_their_roles(plane: ControlPlane):
     alice = await plane.add_user("alice", ["dev"])
     assert stat.S_IMODE(alice.stat().st_mode) == 0o600
     code, output = await kubectl(plane, "get", "pods", config=alice)
@@ -153,7 +153,7 @@ async def test_restart_of_the_api_server_keeps_address_and_data(plane: ControlPl
         assert (await kubectl(plane, "get", "configmap", "kept"))[0] == 0
 
 
-async def test_nothing_is_left_behind(real: Path):
+async def test_stopping_leaves_no_process_and_no_file(real: Path):
     async with ControlPlane(real, controllers=False) as plane:
         directory = plane.directory
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700
@@ -168,7 +168,7 @@ async def test_program_that_fails_is_reported_with_its_log(real: Path):
             pass
 
 
-async def test_end_of_a_program_is_noticed(real: Path):
+async def test_the_end_of_a_program_is_reported(real: Path):
     async with ControlPlane(real, controllers=False) as plane, asyncio.timeout(60):
         await plane.stop_api_server(grace=0)
         with pytest.raises(ControlPlaneError, match="kube-apiserver ended unexpectedly"):
@@ -196,7 +196,7 @@ def test_binaries_come_from_the_environment_before_the_cache(tmp_path: Path, mon
     assert find_binaries() == assets
 
 
-async def test_missing_programs_are_named_with_the_remedy(tmp_path: Path, elsewhere: Path):
+async def test_missing_programs_are_named_with_a_fix(tmp_path: Path, elsewhere: Path):
     (elsewhere / "of-value").touch()
     folder = programs(tmp_path / "some", "etcd", "kube-apiserver")
     remedy = "lacks kube-controller-manager, kube-scheduler: run `scripts/control-plane build`"
@@ -248,7 +248,7 @@ def test_versions_are_named_by_minor_or_release(binaries: ModuleType):
             binaries.resolve(unknown)
 
 
-def test_module_of_another_version_follows_that_versions_own(binaries: ModuleType):
+def test_modules_of_another_version_have_its_replace_directives(binaries: ModuleType):
     upstream = """
 go 1.24.0
 godebug default=go1.24
@@ -359,7 +359,7 @@ def test_scratch_removes_nothing_outside_the_temporary_folder(path: Path, elsewh
     assert os.listdir(elsewhere) == ["lock"]
 
 
-def test_authority_signs_what_tls_accepts(tmp_path: Path):
+def test_the_authority_issues_certificates_that_tls_accepts(tmp_path: Path):
     authority = Authority.create()
     pair = authority.serving("server", hosts=["127.0.0.1", "localhost"])
     (tmp_path / "chain").write_bytes(pair.certificate + pair.key)

@@ -107,7 +107,7 @@ async def test_the_first_takes_the_lease_and_the_second_waits() -> None:
 
 
 @virtual_time
-async def test_a_silent_holder_is_followed_only_after_its_lease_ran_out() -> None:
+async def test_a_lease_is_taken_over_only_after_it_expired() -> None:
     shared = SharedRecord()
     first, leads = elector(shared, "a")
     second, follows = elector(shared, "b")
@@ -173,7 +173,7 @@ class Replicas:
     ),
     st.lists(st.sampled_from([0.0, 0.0, 0.0, 0.01, 0.3, 3.0]), min_size=1, max_size=8),
 )
-def test_no_two_replicas_may_act_at_one_instant(
+def test_no_two_replicas_lead_at_the_same_time(
     times: list[LeaseTimes], story: list[tuple[float, str]], delays: list[float]
 ) -> None:
     @virtual_time
@@ -246,7 +246,7 @@ async def test_the_times_in_the_record_do_not_matter() -> None:
 
 
 @virtual_time
-async def test_clocks_that_jump_neither_lose_the_lease_nor_give_it_to_a_second() -> None:
+async def test_wall_clock_jumps_do_not_change_the_leader() -> None:
     shared = SharedRecord()
     jumps = itertools.cycle(["1970-01-01T00:00:00Z", "2199-01-01T00:00:00Z", "2026-01-01T12:00:00Z"])
     first, leads = elector(shared, "a")
@@ -294,7 +294,7 @@ async def _tried(seeker: Elector) -> bool:
 
 
 @virtual_time
-async def test_a_lease_that_may_not_be_renewed_runs_out() -> None:
+async def test_a_lease_that_cannot_be_renewed_expires() -> None:
     shared = SharedRecord()
     first, leads = elector(shared, "a")
     await first.acquire()
@@ -305,7 +305,7 @@ async def test_a_lease_that_may_not_be_renewed_runs_out() -> None:
 
 
 @virtual_time
-async def test_a_lease_taken_by_another_is_given_up_at_once() -> None:
+async def test_a_lease_taken_by_another_replica_is_lost_at_once() -> None:
     shared = SharedRecord()
     first, leads = elector(shared, "a")
     await first.acquire()
@@ -368,7 +368,7 @@ def test_the_clock_of_the_lease_counts_the_time_of_suspension() -> None:
 
 
 class TestLeadership:
-    def test_counts_what_runs_and_refuses_what_begins_after_the_end(self) -> None:
+    def test_activities_are_counted_and_refused_after_the_end(self) -> None:
         leads = Leadership(lambda: 100.0)
         leads.renewed(99.0, LeaseTimes())
         with leads.activity():
@@ -380,13 +380,13 @@ class TestLeadership:
             assert not leads.wait_inactive(until=100.0)
         assert leads.wait_inactive(until=100.0)
 
-    def test_never_comes_back_after_its_end(self) -> None:
+    def test_leadership_never_returns_after_its_end(self) -> None:
         leads = Leadership(lambda: 100.0)
         leads.end()
         leads.renewed(100.0, LeaseTimes())
         assert not leads.valid
 
-    def test_calls_back_once_when_the_last_activity_ends(self) -> None:
+    def test_the_callback_runs_once_when_the_last_activity_ends(self) -> None:
         leads = Leadership(lambda: 100.0)
         leads.renewed(99.0, LeaseTimes())
         called: list[str] = []
@@ -401,7 +401,7 @@ class TestLeadership:
             raise AssertionError("it began")
         assert called == ["inactive"]
 
-    def test_calls_back_at_once_when_nothing_runs(self) -> None:
+    def test_the_callback_runs_at_once_without_activities(self) -> None:
         called: list[str] = []
         Leadership().close(lambda: called.append("inactive"))
         assert called == ["inactive"]
@@ -422,7 +422,7 @@ class TestLeadership:
         leads.end()
         assert leads.exit_time(times) == 2.0 + 5.0 - 1.0
 
-    def test_without_a_lease_everything_may_begin(self) -> None:
+    def test_work_may_start_without_leader_election(self) -> None:
         leads = Leadership.unlimited()
         leads.check()
         with leads.activity():
@@ -450,7 +450,7 @@ async def test_an_election_that_never_began_can_be_stopped() -> None:
     "failure",
     [CredentialError("the plugin failed"), UnexpectedAnswer("HTML"), msgspec.DecodeError("half of it")],
 )
-async def test_a_failure_of_any_kind_is_outlived_by_the_lease(failure: Exception) -> None:
+async def test_a_lease_survives_any_failure_of_a_renewal(failure: Exception) -> None:
     shared = SharedRecord()
     shared.failure = failure
     shared.unreachable.add("a")

@@ -175,7 +175,7 @@ async def test_the_queue_is_bounded() -> None:
 
 
 @virtual_time
-async def test_what_fails_for_a_moment_is_sent_later_and_what_is_refused_is_dropped() -> None:
+async def test_events_are_retried_after_outages_and_dropped_when_refused() -> None:
     async with Recording() as recording:
         recording.wire.failures = [ConnectionFailed("cut"), UnexpectedAnswer("a login page")]
         recording.recorder.record(POD, "Normal", "Seen", "it")
@@ -189,7 +189,9 @@ async def test_what_fails_for_a_moment_is_sent_later_and_what_is_refused_is_drop
 
 
 @virtual_time
-async def test_the_end_of_a_namespace_is_no_failure_and_hides_none(caplog: pytest.LogCaptureFixture) -> None:
+async def test_events_in_a_deleted_namespace_are_dropped_without_an_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     ending = StatusDetails(causes=[StatusCause(reason="NamespaceTerminating")])
     async with Recording() as recording:
         recording.wire.failures = [Forbidden(Status(reason="Forbidden", code=403, details=ending))]
@@ -205,7 +207,7 @@ async def test_the_end_of_a_namespace_is_no_failure_and_hides_none(caplog: pytes
 
 
 @virtual_time
-async def test_an_event_that_arrived_although_the_answer_was_lost_counts_as_sent() -> None:
+async def test_an_event_whose_response_was_lost_counts_as_sent() -> None:
     async with Recording() as recording:
         recording.wire.failures = [
             ConnectionFailed("cut"),
@@ -218,7 +220,7 @@ async def test_an_event_that_arrived_although_the_answer_was_lost_counts_as_sent
 
 
 @virtual_time
-async def test_a_counted_event_that_expired_on_the_server_starts_anew() -> None:
+async def test_a_counted_event_that_expired_on_the_server_is_created_again() -> None:
     async with Recording() as recording:
         recording.recorder.record(POD, "Normal", "Seen", "it")
         await asyncio.sleep(1)
@@ -260,7 +262,7 @@ async def test_repeats_during_a_request_are_counted_and_block_no_other_event() -
 
 
 @virtual_time
-async def test_what_is_still_to_send_goes_out_at_the_end() -> None:
+async def test_pending_events_are_sent_at_the_end() -> None:
     async with Recording() as recording:
         await settle()
         recording.recorder.record(POD, "Normal", "Last", "words")
@@ -272,7 +274,7 @@ async def test_what_is_still_to_send_goes_out_at_the_end() -> None:
 
 
 @virtual_time
-async def test_long_texts_are_cut_to_what_the_server_takes() -> None:
+async def test_long_texts_are_truncated_to_the_limits_of_the_server() -> None:
     async with Recording() as recording:
         recording.recorder.record(POD._replace(name="n" * 253), "Normal", "R" * 200, "x" * 5000)
         await asyncio.sleep(1)
@@ -282,7 +284,7 @@ async def test_long_texts_are_cut_to_what_the_server_takes() -> None:
 
 
 @virtual_time
-async def test_two_events_of_one_moment_have_two_names() -> None:
+async def test_two_events_of_one_instant_have_different_names() -> None:
     async with Recording() as recording:
         for reason in ("Pulled", "Created", "Started"):
             recording.recorder.record(POD, "Normal", reason, "")
@@ -292,7 +294,7 @@ async def test_two_events_of_one_moment_have_two_names() -> None:
 
 
 @virtual_time
-async def test_credentials_that_cannot_be_had_delay_an_event_and_end_nothing() -> None:
+async def test_missing_credentials_delay_events_without_an_error() -> None:
     async with Recording() as recording:
         recording.wire.failures = [CredentialError("the plugin failed")]
         recording.recorder.record(POD, "Normal", "Seen", "it")
@@ -301,7 +303,7 @@ async def test_credentials_that_cannot_be_had_delay_an_event_and_end_nothing() -
 
 
 @virtual_time
-async def test_texts_are_cut_to_the_bytes_that_a_server_takes() -> None:
+async def test_texts_are_truncated_by_bytes() -> None:
     async with Recording() as recording:
         recording.recorder.record(POD, "Normal", "ü" * 100, "€" * 1000)
         recording.recorder.record(POD, "Normal", "Half", "half a pair: \ud83d")
@@ -313,7 +315,7 @@ async def test_texts_are_cut_to_the_bytes_that_a_server_takes() -> None:
 
 @virtual_time
 @pytest.mark.parametrize("name", ["system:node", "a" * 199 + "-" + "b" * 20])
-async def test_an_object_whose_name_is_none_for_events_has_events_all_the_same(name: str) -> None:
+async def test_an_object_whose_name_is_invalid_for_events_still_gets_events(name: str) -> None:
     async with Recording() as recording:
         recording.recorder.record(POD._replace(name=name), "Normal", "Seen", "it")
         await asyncio.sleep(1)
@@ -331,7 +333,7 @@ async def test_a_thread_that_outlives_the_loop_may_still_record() -> None:
 
 
 @virtual_time
-async def test_repeats_that_wait_for_their_minute_keep_nothing_new_out() -> None:
+async def test_waiting_repeats_do_not_block_new_events() -> None:
     async with Recording() as recording:
         for _ in range(2):
             for number in range(MAX_PENDING):

@@ -21,7 +21,7 @@ def fail_with(error: BaseException) -> None:
     "error",
     [AssertionError(), KeyError("a"), RecursionError(), SystemExit(1), asyncio.CancelledError(), Mute()],
 )
-async def test_whatever_a_function_raises_is_its_failure(error: BaseException) -> None:
+async def test_any_exception_of_a_function_is_its_failure(error: BaseException) -> None:
     fail_with(error)
     await asyncio.to_thread(fail_with, error)
 

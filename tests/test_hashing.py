@@ -89,6 +89,6 @@ def test_a_list_of_objects_counts_as_its_objects() -> None:
     assert content_hash([other, to_wire(one)]) == content_hash(one, other)
 
 
-def test_what_has_no_fixed_form_is_refused() -> None:
+def test_values_without_a_canonical_form_are_refused() -> None:
     with pytest.raises(TypeError, match="set is neither an object nor a JSON value"):
         content_hash({"a": {"b", "c"}})

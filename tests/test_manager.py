@@ -59,7 +59,7 @@ async def test_probes_and_metrics_are_served(cluster: Cluster) -> None:  # noqa:
         assert "kubewright_event_loop_blocked_total" in text
 
 
-async def test_a_kind_that_is_not_there_yet_is_named_by_the_probe_and_waited_for(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
+async def test_a_missing_kind_is_named_by_the_readiness_probe_and_waited_for(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
     serving = options(health_probe_bind_address="127.0.0.1:0", namespaces=(cluster.namespace,))
     if await served(cluster):
         pytest.skip("other tests have installed the kind on this server")
@@ -155,7 +155,7 @@ async def test_an_operator_runs_with_no_more_than_its_own_rules(
     assert "forbidden" not in caplog.text.lower()
 
 
-async def test_only_the_given_namespaces_are_looked_at(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
+async def test_operators_watch_the_given_namespaces_only(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
     await cluster.install(Box)
     other = f"{cluster.namespace}-other"
     await cluster.client.create(core_v1.Namespace(Meta(other)))
@@ -217,7 +217,7 @@ async def test_reconciles_that_do_not_end_in_time_are_cancelled(cluster: Cluster
     assert story == ["cancelled"]
 
 
-async def test_what_a_lifespan_raises_ends_the_run_as_it_is(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
+async def test_exceptions_of_a_lifespan_end_the_run_unchanged(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
     await cluster.install(Box)
 
     @asynccontextmanager
@@ -230,7 +230,7 @@ async def test_what_a_lifespan_raises_ends_the_run_as_it_is(cluster: Cluster) ->
         await manager.run()
 
 
-async def test_a_port_that_is_taken_ends_the_run_with_its_name(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
+async def test_a_port_in_use_ends_the_run_with_its_address(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
     await cluster.install(Box)
     serving = options(health_probe_bind_address="127.0.0.1:0")
     async with running(cluster, Controller(Box, nothing), options=serving) as manager:

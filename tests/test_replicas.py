@@ -31,7 +31,7 @@ from .controller.running.operators import options, running, started
 QUICK = LeaseTimes(duration=6.0, renew_deadline=4.0, retry_period=0.2, main_loop_silence=4.0)
 
 
-async def test_one_of_two_replicas_works_and_the_other_takes_over(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
+async def test_the_standby_takes_over_when_the_leader_stops(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
     await cluster.install(Box)
     worked: list[str] = []
 
@@ -71,7 +71,7 @@ async def test_one_of_two_replicas_works_and_the_other_takes_over(cluster: Clust
     assert released.spec.holder_identity == ""
 
 
-async def test_nothing_is_written_any_more_once_the_lease_is_lost(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
+async def test_writes_are_refused_after_the_lease_is_lost(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
     await cluster.install(Box)
     begun = asyncio.Event()
     refused: list[str] = []
@@ -205,7 +205,7 @@ async def program(cluster: Cluster, folder: Path, body: str, line: bytes) -> Asy
             await process.wait()
 
 
-async def test_a_replica_that_blocks_its_loop_is_ended_and_never_writes_beside_its_successor(
+async def test_a_replica_that_blocks_its_event_loop_exits_and_does_not_write_beside_its_successor(
     cluster: Cluster,  # noqa: F811 (a fixture)
     tmp_path: Path,
 ) -> None:
@@ -227,7 +227,7 @@ async def test_a_replica_that_blocks_its_loop_is_ended_and_never_writes_beside_i
         assert (await cluster.get(Box, "a")).spec.size == 1
 
 
-async def test_a_leader_that_was_paused_begins_nothing_when_it_goes_on(
+async def test_a_paused_leader_starts_no_work_when_it_resumes(
     cluster: Cluster,  # noqa: F811 (a fixture)
     tmp_path: Path,
 ) -> None:
@@ -254,7 +254,7 @@ async def test_a_leader_that_was_paused_begins_nothing_when_it_goes_on(
         assert operations.stat().st_size == before
 
 
-async def test_losing_the_lease_lets_webhooks_end_what_they_answer(
+async def test_losing_the_lease_lets_open_webhook_requests_end(
     cluster: Cluster,  # noqa: F811 (a fixture)
     tmp_path: Path,
 ) -> None:

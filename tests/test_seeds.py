@@ -45,7 +45,7 @@ def tried(folder: Path, *arguments: str) -> list[str]:
     return (folder / "tried").read_text().split()
 
 
-def test_each_run_tries_the_same_and_another_seed_tries_something_else(tmp_path: Path) -> None:
+def test_the_same_seed_tries_the_same_examples(tmp_path: Path) -> None:
     fixed = tried(tmp_path / "first")
     assert fixed[-4:] == ["simulation=0", "simulation=1", "seed=1", "seed=20"]
     assert tried(tmp_path / "second") == fixed

@@ -58,19 +58,19 @@ def test_addresses_are_read_as_controller_runtime_takes_them(text: str, address:
 
 
 @pytest.mark.parametrize("text", ["8080", "host", ":http", ":70000", "1.2.3.4:"])
-def test_an_address_that_is_none_is_refused_with_an_example(text: str) -> None:
+def test_an_invalid_address_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(BindError, match='":8080"'):
         parse_address(text)
 
 
-async def test_a_port_that_is_taken_is_named() -> None:
+async def test_a_port_in_use_is_named() -> None:
     async with BoundHttpServer(LOOPBACK, Router([])) as first:
         with pytest.raises(BindError, match=f"cannot listen on 127.0.0.1:{first.port}"):
             async with BoundHttpServer(Address("127.0.0.1", first.port), Router([])):
                 pass
 
 
-async def test_checks_report_what_is_wrong() -> None:
+async def test_failed_checks_are_reported() -> None:
     checks = Checks("readyz")
     trouble: list[str] = []
     checks.add("caches", lambda: trouble[0] if trouble else None)
@@ -133,7 +133,7 @@ class Authority:
         return ClientResponse(201, "Created", Headers(), msgspec.json.encode({"status": status}))
 
 
-async def test_secure_metrics_ask_the_cluster_who_may_read_and_remember_the_answer() -> None:
+async def test_secure_metrics_review_and_cache_the_access_of_users() -> None:
     authority = Authority()
     page = MetricsPage(Registry(), Guard(cast(Client, authority)))
     certificate = await asyncio.to_thread(ServingCertificate)
@@ -198,7 +198,7 @@ class Crowd:
         return ClientResponse(201, "Created", Headers(), msgspec.json.encode({"status": status}))
 
 
-async def test_what_is_remembered_of_one_user_is_not_taken_for_another() -> None:
+async def test_cached_access_of_one_user_is_not_used_for_another() -> None:
     page = MetricsPage(Registry(), Guard(cast(Client, Crowd())))
     async with asking(BoundHttpServer(LOOPBACK, Router(page.routes))) as ask:
         found = {name: (await ask("/metrics", Authorization=f"Bearer {name}"))[0] for name in USERS}
@@ -208,7 +208,7 @@ async def test_what_is_remembered_of_one_user_is_not_taken_for_another() -> None
 @pytest.mark.parametrize(
     "path", ["/%6detrics", "/metrics?x=/healthz", "//metrics", "/metrics/", "/a/../metrics"]
 )
-async def test_no_spelling_of_the_path_is_a_way_around_the_guard(path: str) -> None:
+async def test_no_spelling_of_the_path_bypasses_authorization(path: str) -> None:
     page = MetricsPage(Registry(), Guard(cast(Client, Authority())))
     async with asking(BoundHttpServer(LOOPBACK, Router([*page.routes, *Checks("healthz").routes]))) as ask:
         assert (await ask(path))[0] in (401, 404)
@@ -219,7 +219,7 @@ def test_a_certificate_directory_without_certificates_is_refused(tmp_path: Path)
         ServingCertificate(tmp_path)
 
 
-def test_only_current_tls_is_spoken() -> None:
+def test_outdated_tls_versions_are_refused() -> None:
     assert ServingCertificate().context.minimum_version == ssl.TLSVersion.TLSv1_2
 
 

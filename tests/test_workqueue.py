@@ -102,7 +102,7 @@ async def test_get_wakes_when_a_key_is_added() -> None:
 
 
 @virtual_time
-async def test_a_delayed_key_comes_when_it_is_due() -> None:
+async def test_a_delayed_key_is_handed_out_when_it_is_due() -> None:
     queue = WorkQueue[str]()
     queue.add("a", after=30)
     assert len(queue) == 0
@@ -215,7 +215,7 @@ async def test_a_getter_cancelled_while_waiting_takes_nothing() -> None:
 
 
 @virtual_time
-async def test_done_of_a_key_not_in_flight_is_a_mistake() -> None:
+async def test_done_of_a_key_not_in_flight_is_an_error() -> None:
     with pytest.raises(ValueError, match="'a' is not in flight"):
         WorkQueue[str]().done("a")
 
@@ -439,7 +439,7 @@ QueueMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=
 TestQueueMachine = QueueMachine.TestCase
 
 
-def test_a_moment_that_has_passed_is_no_trouble_on_another_event_loop() -> None:
+def test_a_delay_in_the_past_is_due_at_once_on_any_event_loop() -> None:
     uvloop = pytest.importorskip("uvloop")
 
     async def pass_by() -> list[str]:

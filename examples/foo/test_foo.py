@@ -119,7 +119,7 @@ async def test_leaves_a_pod_that_was_there_alone(cluster: Cluster) -> None:
     assert "foo" not in {entry.manager for entry in after.metadata.managed_fields}
 
 
-async def test_refuses_a_number_that_is_none(cluster: Cluster) -> None:
+async def test_refuses_a_test_num_that_is_not_a_number(cluster: Cluster) -> None:
     await cluster.install(operator())
     document = {
         "apiVersion": "example.com/v1alpha1",
@@ -167,7 +167,7 @@ async def test_two_mistakes_are_refused_in_one_message_in_either_version(cluster
             await cluster.client.patch(FooV1Alpha1, {"testNum": 1}, name="test", namespace=cluster.namespace)
 
 
-async def test_a_foo_that_says_nothing_is_named_after_itself(cluster: Cluster) -> None:
+async def test_a_foo_without_a_string_gets_its_name(cluster: Cluster) -> None:
     async with running(cluster):
         made = await cluster.create(FooV1Alpha1(kw.Meta("silent")))
     assert made.test_string == "silent"

@@ -248,7 +248,7 @@ async def test_each_message_reaches_the_program_once_and_none_is_lost_when_it_is
     assert await second.ended(signal.SIGTERM) == 0
 
 
-async def test_a_consumer_that_is_asked_to_end_leaves_nothing_to_be_seen_twice(
+async def test_a_consumer_that_is_terminated_acknowledges_its_messages(
     server: Server, launch: Launch
 ) -> None:
     first = await launch(environment(server.url, "ending"))
@@ -262,7 +262,7 @@ async def test_a_consumer_that_is_asked_to_end_leaves_nothing_to_be_seen_twice(
     assert second.messages() == ["one more"]
 
 
-async def test_what_cannot_be_dealt_with_is_given_back_and_then_set_aside(
+async def test_messages_that_cannot_be_processed_are_redelivered_and_then_set_aside(
     server: Server, launch: Launch
 ) -> None:
     program = await launch(environment(server.url, "broken"))
@@ -280,7 +280,7 @@ async def test_what_cannot_be_dealt_with_is_given_back_and_then_set_aside(
     assert program.process.returncode is None
 
 
-async def test_the_producer_sends_what_its_environment_says(server: Server, launch: Launch) -> None:
+async def test_the_producer_sends_the_message_of_its_environment(server: Server, launch: Launch) -> None:
     program = await launch(environment(server.url, "produced"))
     variables = {
         **os.environ,
@@ -301,7 +301,7 @@ async def test_the_producer_sends_what_its_environment_says(server: Server, laun
     )
 
 
-async def test_a_server_that_was_away_is_found_again(server: Server, launch: Launch) -> None:
+async def test_consumers_reconnect_after_an_outage_of_the_server(server: Server, launch: Launch) -> None:
     program = await launch(environment(server.url, "restarted"))
     await eventually(
         lambda: program.said("listening to"), timeout=SEEN_SECONDS, message="the consumer listens"
@@ -324,7 +324,7 @@ async def test_a_server_that_was_away_is_found_again(server: Server, launch: Lau
     )
 
 
-async def test_its_messages_are_in_the_logs_of_its_pods(server: Server, tmp_path: Path) -> None:
+async def test_consumed_messages_are_in_the_logs_of_the_pods(server: Server, tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     stand_in = shlex.join([sys.executable, str(APP / "consumer.py")])
     process = await asyncio.create_subprocess_exec(

@@ -181,7 +181,7 @@ async def test_machines_are_switched_off_and_on_and_removed_and_then_their_folde
     assert await vsphere.machines("leaving") == []
 
 
-async def test_only_a_template_is_one(vsphere: Provider) -> None:
+async def test_has_template_finds_templates_only(vsphere: Provider) -> None:
     assert await vsphere.has_template(TEMPLATE)
     assert not await vsphere.has_template("no-such-template")
     await vsphere.create_folder("templates")
@@ -268,7 +268,7 @@ async def test_an_unknown_certificate_is_trusted_only_with_vc_insecure(
         assert await vsphere.has_template(TEMPLATE)
 
 
-async def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_environment_variables_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VC_USER", USER)
     with pytest.raises(kw.errors.ConfigError, match="needs VC_HOST, VC_PASS in its environment"):
         async with provider("vcenter"):
@@ -276,7 +276,7 @@ async def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.usefixtures("collected")
-async def test_an_absent_vcenter_is_waited_for(link: Link) -> None:
+async def test_the_provider_waits_for_an_unreachable_vcenter(link: Link) -> None:
     await link.cut()
     async with provider("vcenter") as vsphere:
         with pytest.raises(ProviderError, match=r"vCenter 127\.0\.0\.1: "):
@@ -307,7 +307,7 @@ def is_running(replicas: int) -> Callable[[VmGroup], bool]:
     return lambda it: it.status.phase == "RUNNING" and it.status.current_replicas == replicas
 
 
-async def test_a_group_lives_on_vcenter(
+async def test_a_group_is_created_scaled_and_deleted_on_vcenter(
     cluster: Cluster, vsphere: Provider, vcenter: VCenter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = f"{cluster.namespace}-vg-1"

@@ -154,7 +154,7 @@ async def test_restores_machines_that_were_changed_in_vcenter(
     assert [call["vm"] for call in vcenter_file.calls("clone")][3:] == [second]
 
 
-async def test_leaves_nothing_outside_when_it_is_deleted(cluster: Cluster, vcenter_file: VCenterFile) -> None:
+async def test_deleting_a_group_deletes_its_machines(cluster: Cluster, vcenter_file: VCenterFile) -> None:
     async with cluster.running(operator()):
         made = await cluster.create(group())
         await cluster.eventually(VmGroup, "vg-1", is_running(3))
@@ -164,7 +164,9 @@ async def test_leaves_nothing_outside_when_it_is_deleted(cluster: Cluster, vcent
     assert len(vcenter_file.calls("power_off")) == 3
 
 
-async def test_stays_until_the_outside_can_be_cleaned(cluster: Cluster, vcenter_file: VCenterFile) -> None:
+async def test_a_deleted_group_stays_until_its_machines_are_deleted(
+    cluster: Cluster, vcenter_file: VCenterFile
+) -> None:
     async with cluster.running(operator()):
         made = await cluster.create(group())
         await cluster.eventually(VmGroup, "vg-1", is_running(3))
@@ -196,7 +198,7 @@ async def test_groups_that_share_a_folder_keep_to_their_own_machines(
     await cluster.client.delete(core_v1.Namespace(kw.Meta(twin)))
 
 
-async def test_says_when_live_machines_differ_from_the_spec(
+async def test_reports_machines_that_differ_from_the_spec(
     cluster: Cluster, vcenter_file: VCenterFile
 ) -> None:
     def spec_applied(status: str) -> Callable[[VmGroup], bool]:
@@ -226,7 +228,7 @@ async def test_says_when_live_machines_differ_from_the_spec(
         ({"template": None}, "spec.template: Required value"),
     ],
 )
-async def test_refuses_what_no_group_may_be(cluster: Cluster, change: dict[str, Any], message: str) -> None:
+async def test_refuses_invalid_groups(cluster: Cluster, change: dict[str, Any], message: str) -> None:
     await cluster.install(operator())
     kind = kind_of(VmGroup)
     spec = {"cpu": 1, "memory": 1, "replicas": 1, "template": TEMPLATE} | change

@@ -67,7 +67,7 @@ async def versions(sample: Sample, cluster: Cluster) -> dict[str, str]:
     }
 
 
-async def test_restarted_twice_it_writes_nothing(sample: Sample, cluster: Cluster) -> None:
+async def test_an_operator_writes_nothing_after_a_restart(sample: Sample, cluster: Cluster) -> None:
     async with cluster.running(sample.operator()) as manager:
         await bring_to_rest(sample, cluster)
         assert requests(manager, is_forbidden) == 0
@@ -80,7 +80,7 @@ async def test_restarted_twice_it_writes_nothing(sample: Sample, cluster: Cluste
         assert await versions(sample, cluster) == before
 
 
-async def test_at_rest_it_asks_nothing(sample: Sample, cluster: Cluster) -> None:
+async def test_an_operator_sends_no_requests_at_rest(sample: Sample, cluster: Cluster) -> None:
     async with cluster.running(sample.operator()) as manager:
         await bring_to_rest(sample, cluster)
         before = requests(manager, lambda labels: True)

@@ -45,7 +45,9 @@ def test_is_the_definition_of_the_document(sample: Sample) -> None:
     assert made["spec"] == written["spec"]
 
 
-async def test_is_taken_without_a_warning_and_established(sample: Sample, kubectl: Kubectl) -> None:
+async def test_the_definition_is_accepted_without_a_warning_and_established(
+    sample: Sample, kubectl: Kubectl
+) -> None:
     definition = definition_of(sample)
     answer = await kubectl(
         "apply", "--server-side", "--force-conflicts", "-f", "-", stdin=yaml.safe_dump(definition)
@@ -57,7 +59,7 @@ async def test_is_taken_without_a_warning_and_established(sample: Sample, kubect
     assert {"NonStructuralSchema"}.isdisjoint(condition["type"] for condition in conditions)
 
 
-async def test_its_samples_are_valid(sample: Sample, cluster: Cluster) -> None:
+async def test_samples_are_valid(sample: Sample, cluster: Cluster) -> None:
     documents = sample.documents()
     assert documents
     # Running, so that those in another version than the stored one are converted.
@@ -68,7 +70,7 @@ async def test_its_samples_are_valid(sample: Sample, cluster: Cluster) -> None:
             assert made["metadata"]["name"] == document["metadata"]["name"]
 
 
-async def test_install_and_manifests_say_the_same(sample: Sample, cluster: Cluster) -> None:
+async def test_manifests_and_install_name_the_same_crd(sample: Sample, cluster: Cluster) -> None:
     text = await kubewright("manifests", str(sample.target), "--only", "crds,rbac")
     kinds = [document["kind"] for document in yaml.safe_load_all(text)]
     assert kinds.count("CustomResourceDefinition") == 1

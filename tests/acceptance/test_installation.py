@@ -110,7 +110,7 @@ def unused(documents: list[JsonObject], names: Names, accesses: list[RecordedAcc
     return rights(documents, names) - used
 
 
-async def test_installed_with_least_rights_it_works_with_least_rights(
+async def test_an_operator_works_when_installed_with_the_installer_role_only(
     sample: Sample, cluster: Cluster, installer: Path, launch: Launch, tmp_path: Path
 ) -> None:
     target, names = str(sample.target), Names(sample.operator().name)
@@ -145,7 +145,7 @@ async def test_installed_with_least_rights_it_works_with_least_rights(
 
 
 @pytest.mark.parametrize("sample", [SAMPLES[0]], indirect=True, ids=lambda sample: sample.name)
-async def test_an_operator_that_grew_is_not_installed_with_the_rights_of_before(
+async def test_an_operator_with_new_rules_is_not_installed_with_the_old_installer_role(
     sample: Sample, installer: Path, tmp_path: Path
 ) -> None:
     rendered = await kubewright("manifests", str(sample.target), "--only", "rbac")

@@ -99,7 +99,7 @@ def found(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.seeds(20261115)
-async def test_killed_again_and_again_each_operator_ends_where_it_should(
+async def test_operators_reach_the_desired_state_when_they_are_killed_repeatedly(
     cluster: Cluster, found: list[Stage], tmp_path: Path, seed: int
 ) -> None:
     chance = random.Random(seed)
@@ -132,7 +132,7 @@ async def test_killed_again_and_again_each_operator_ends_where_it_should(
     assert [gateway.forbidden() for gateway in gateways] == [[]] * len(found)
 
 
-async def test_of_two_replicas_the_leader_dies_and_the_server_goes_away(
+async def test_the_standby_takes_over_when_the_leader_dies_during_an_outage(
     cluster: Cluster, found: list[Stage], tmp_path: Path
 ) -> None:
     async with Gateway.to(cluster.config) as gateway, troupe(cluster, gateway, found, tmp_path) as processes:

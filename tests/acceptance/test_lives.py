@@ -61,7 +61,7 @@ async def quiet(gateway: Gateway) -> None:
     await eventually(is_quiet)
 
 
-async def test_a_whole_life_takes_every_right_it_has_and_costs_what_the_readme_says(
+async def test_a_life_cycle_uses_every_rule_and_costs_the_requests_of_the_readme(
     sample: Sample, cluster: Cluster, tmp_path: Path
 ) -> None:
     costs: dict[str, tuple[int, int]] = {}

@@ -38,7 +38,7 @@ async def home(sample: Sample, cluster: Cluster, kubectl: Kubectl) -> AsyncGener
     await cluster.client.delete(core_v1.Namespace, namespace["metadata"]["name"])
 
 
-async def test_the_server_takes_all_of_it(home: list[JsonObject], kubectl: Kubectl) -> None:
+async def test_the_server_accepts_all_manifests(home: list[JsonObject], kubectl: Kubectl) -> None:
     (theirs,) = {found["metadata"]["namespace"] for found in home if "namespace" in found["metadata"]}
     there = replace(kubectl, namespace=theirs)
     said = await there("apply", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump_all(home))
@@ -50,7 +50,7 @@ async def test_the_server_takes_all_of_it(home: list[JsonObject], kubectl: Kubec
     assert {"CustomResourceDefinition", "ServiceAccount", "ClusterRole", "Role", "Deployment"} <= kinds
 
 
-async def test_a_rehearsed_deployment_shows_everything_and_changes_nothing(
+async def test_a_dry_run_of_deploy_shows_all_objects_and_changes_none(
     sample: Sample, cluster: Cluster
 ) -> None:
     target = str(sample.target)

@@ -58,7 +58,7 @@ Trouble = Callable[[Cluster, Gateway], Awaitable[None]]
 
 
 @pytest.mark.parametrize("trouble", [gone, cut, expired], ids=lambda trouble: trouble.__name__)
-async def test_what_happens_meanwhile_is_made_up_for(
+async def test_changes_during_an_outage_are_reconciled_after_it(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: Trouble
 ) -> None:
     outside = tmp_path / "vcenter.json"

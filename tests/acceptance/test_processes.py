@@ -34,9 +34,7 @@ async def two_replicas(cluster: Cluster, launch: Launch) -> tuple[Replica, Repli
     return leader, await launch(SHELL.target, "--leader-elect")
 
 
-async def test_only_the_holder_works_and_the_other_takes_over_when_it_is_killed(
-    cluster: Cluster, launch: Launch
-) -> None:
+async def test_the_standby_takes_over_when_the_leader_is_killed(cluster: Cluster, launch: Launch) -> None:
     leader, other = await two_replicas(cluster, launch)
     made = await cluster.create(MyOwnShell(kw.Meta("demo"), spec=ShellSpec(size=1)))
     await cluster.eventually(apps_v1.Deployment, "demo", lambda it: it.spec.replicas == 1)
@@ -49,7 +47,9 @@ async def test_only_the_holder_works_and_the_other_takes_over_when_it_is_killed(
     assert await other.ended(signal.SIGTERM, timeout=60) == 0
 
 
-async def test_a_leader_that_is_asked_to_end_hands_over_at_once(cluster: Cluster, launch: Launch) -> None:
+async def test_a_leader_that_is_terminated_releases_its_lease_at_once(
+    cluster: Cluster, launch: Launch
+) -> None:
     leader, other = await two_replicas(cluster, launch)
     before = await holder(cluster)
     assert await leader.ended(signal.SIGTERM, timeout=60) == 0
@@ -60,13 +60,15 @@ async def test_a_leader_that_is_asked_to_end_hands_over_at_once(cluster: Cluster
     assert await other.ended(signal.SIGTERM, timeout=60) == 0
 
 
-async def test_ends_cleanly_when_asked(sample: Sample, cluster: Cluster, launch: Launch) -> None:
+async def test_a_replica_exits_with_0_when_terminated(
+    sample: Sample, cluster: Cluster, launch: Launch
+) -> None:
     replica = await launch(sample.target, "--install")
     await replica.wait_says("Starting workers")
     assert await replica.ended(signal.SIGTERM, timeout=60) == 0
 
 
-async def test_what_is_in_flight_ends_before_the_process_does(
+async def test_running_reconciles_end_before_the_process_exits(
     cluster: Cluster, launch: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "vcenter.json"

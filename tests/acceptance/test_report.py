@@ -18,7 +18,7 @@ def written_tests() -> list[str]:
     ]
 
 
-def test_every_case_has_tests_that_exist() -> None:
+def test_every_acceptance_case_has_tests_that_exist() -> None:
     written = written_tests()
     missing = [
         test for case in cases() for test in case.tests if not any(name.startswith(test) for name in written)
@@ -29,8 +29,8 @@ def test_every_case_has_tests_that_exist() -> None:
 
 def test_a_run_fills_its_own_column() -> None:
     first, second = Report("embedded"), Report("real")
-    first.outcomes = {"tests/acceptance/test_lives.py::test_a_whole_life[foo]": "passed"}
-    second.outcomes = {"tests/acceptance/test_lives.py::test_a_whole_life[foo]": "failed"}
+    first.outcomes = {"tests/acceptance/test_lives.py::test_a_life_cycle_uses_every_rule[foo]": "passed"}
+    second.outcomes = {"tests/acceptance/test_lives.py::test_a_life_cycle_uses_every_rule[foo]": "failed"}
     text = table(second, table(first))
     (line,) = (line for line in text.splitlines() if line.startswith("| COM 3 |"))
     assert line.endswith("| yes | NO |")

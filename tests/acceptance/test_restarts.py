@@ -70,7 +70,7 @@ async def restartable(server: str, folder: Path) -> AsyncGenerator[tuple[Path, R
         yield kubeconfig, restart
 
 
-async def test_stories_go_on_after_the_server_was_killed(
+async def test_operators_continue_after_the_server_was_killed(
     server_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if server_name == "existing":

@@ -20,7 +20,7 @@ from kubewright.testing import Cluster
         ({"VMGROUP_PROVIDER": "cloud"}, 'VMGROUP_PROVIDER is "cloud": expected one of simulator, vcenter'),
     ],
 )
-async def test_vmgroup_says_what_it_misses_and_ends(
+async def test_vmgroup_names_missing_settings_and_exits(
     cluster: Cluster, settings: dict[str, str], message: str
 ) -> None:
     process = await asyncio.create_subprocess_exec(

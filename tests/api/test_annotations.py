@@ -76,17 +76,17 @@ def _refusal(annotation: Any, default: Any = ...) -> str:
         (int | float, "the union int | float has no structural schema, only X | None and int | str have: use float"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_carried_is_refused_with_the_way_out(annotation: Any, text: str) -> None:
+def test_unsupported_types_are_refused_with_a_fix(annotation: Any, text: str) -> None:
     said = _refusal(annotation).removeprefix("Bad.part: ").replace(f"{__name__}.", "")
     assert said == text
 
 
-def test_what_is_said_about_a_field_is_not_its_default() -> None:
+def test_field_metadata_is_not_the_default_value() -> None:
     said = _refusal(int, Field(ge=1))
     assert said == "Bad.part: Field(...) is no default: write part: Annotated[int, Field(...)]"
 
 
-def test_two_fields_of_one_wire_name_are_both_named() -> None:
+def test_errors_name_both_fields_of_one_wire_name() -> None:
     with pytest.raises(DeclarationError) as caught:
 
         class Bad(Model):  # pyright: ignore[reportUnusedClass] (refused)
@@ -112,7 +112,7 @@ def test_a_private_name_needs_a_wire_name() -> None:
     assert decode(Good, b'{"_id":"a"}') == Good(_id="a")
 
 
-def test_a_new_type_is_what_it_stands_for() -> None:
+def test_a_new_type_is_treated_as_its_supertype() -> None:
     class User(Model):
         id: Strict
         friends: list[UserId] = []
@@ -142,7 +142,7 @@ def test_a_generic_model_is_made_concrete_by_a_class_of_its_own() -> None:
     assert schema["properties"]["label"]["default"] == "plain"
 
 
-def test_a_duration_is_made_from_text_too() -> None:
+def test_a_duration_is_created_from_text() -> None:
     assert Duration("1h30m") == Duration(hours=1, minutes=30)
     assert Duration("90s").to_wire() == "1m30s"
     with pytest.raises(ValueError, match='invalid duration "soon"'):

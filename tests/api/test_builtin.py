@@ -122,7 +122,7 @@ def test_reads_nulls_that_servers_send() -> None:
     assert role == rbac_v1.ClusterRole(Meta("a"), rules=[])
 
 
-def test_speaks_names_that_people_expect() -> None:
+def test_built_in_kinds_have_the_usual_attribute_names() -> None:
     service = from_wire(core_v1.Service, {"spec": {"clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"]}})
     assert (service.spec.cluster_ip, service.spec.cluster_ips) == ("10.0.0.1", ["10.0.0.1"])
     pod = from_wire(
@@ -135,7 +135,7 @@ def test_speaks_names_that_people_expect() -> None:
     assert to_wire(version) == {"openAPIV3Schema": {"type": "object", "default": None}}
 
 
-def test_keeps_bytes_times_and_ports_as_what_they_are() -> None:
+def test_bytes_times_and_ports_keep_their_types() -> None:
     secret = core_v1.Secret(Meta("s"), data={"k": b"\x00v"})
     assert to_wire(secret)["data"] == {"k": "AHY="}
     assert decode(core_v1.Secret, encode(secret)) == secret

@@ -71,7 +71,7 @@ class Bare(Object, group="example.com", version="v1"):
     names: list[str]
 
 
-def test_leads_with_version_and_kind() -> None:
+def test_encoded_objects_begin_with_api_version_and_kind() -> None:
     assert list(to_wire(Thing(Meta("a"), spec=Spec(size=1)))) == [
         "apiVersion",
         "kind",
@@ -81,7 +81,7 @@ def test_leads_with_version_and_kind() -> None:
     ]
 
 
-def test_sends_numbers_and_booleans_and_leaves_out_what_is_empty() -> None:
+def test_zero_and_false_are_sent_and_empty_values_are_left_out() -> None:
     assert to_wire(Spec(size=0)) == {
         "size": 0,
         "weight": 0.5,
@@ -91,7 +91,7 @@ def test_sends_numbers_and_booleans_and_leaves_out_what_is_empty() -> None:
     }
 
 
-def test_sends_what_is_empty_where_that_is_no_default() -> None:
+def test_empty_values_are_sent_if_they_are_not_the_default() -> None:
     class Loud(Model):
         text: str = "x"
         names: list[str] = ["a"]
@@ -101,7 +101,7 @@ def test_sends_what_is_empty_where_that_is_no_default() -> None:
     assert to_wire(Spec(size=1, pointer=Nested()))["pointer"] == {}
 
 
-def test_never_sends_none_but_keeps_what_lies_in_free_maps() -> None:
+def test_none_is_not_sent_except_in_free_form_maps() -> None:
     wire = to_wire(Spec(size=1, limit=None, free={"a": None, "b": [None, {"c": ""}]}))
     assert "limit" not in wire
     assert wire["free"] == {"a": None, "b": [None, {"c": ""}]}
@@ -179,7 +179,7 @@ def test_reads_null_as_absent() -> None:
     assert decode(Bare, b'{"names":null}') == Bare(names=[])
 
 
-def test_ignores_what_it_does_not_know() -> None:
+def test_unknown_fields_are_ignored() -> None:
     assert decode(Counted, b'{"count":1,"later":{"a":[1]}}') == Counted(count=1)
 
 
@@ -209,14 +209,14 @@ def test_does_not_check_bounds() -> None:
         (b"", "Thing: not JSON: Input data was truncated", ""),
     ],
 )
-def test_says_where_data_does_not_fit(data: bytes, message: str, path: str | None) -> None:
+def test_decode_errors_name_the_field(data: bytes, message: str, path: str | None) -> None:
     with pytest.raises(DecodeError) as caught:
         decode(Thing, data)
     assert str(caught.value) == message
     assert path is None or caught.value.path == path
 
 
-def test_says_what_is_wrong_with_a_quantity() -> None:
+def test_decode_errors_explain_invalid_quantities() -> None:
     with pytest.raises(DecodeError, match="Values: amount: quantities must match the regular expression"):
         decode(Values, b'{"amount":"lots"}')
 
@@ -265,7 +265,7 @@ specs = st.builds(
 
 
 @given(specs)
-def test_what_is_sent_is_read_back(spec: Spec) -> None:
+def test_encoded_objects_decode_to_equal_objects(spec: Spec) -> None:
     thing = Thing(Meta("a"), spec=spec)
     assert decode(Thing, encode(thing)) == from_wire(Thing, to_wire(thing)) == thing
 

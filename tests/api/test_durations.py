@@ -50,6 +50,6 @@ def test_refuses_other_text(text: str) -> None:
 
 
 @given(st.timedeltas(timedelta(days=-10000), timedelta(days=10000)))
-def test_what_is_written_is_read_back(duration: timedelta) -> None:
+def test_formatted_durations_parse_to_equal_durations(duration: timedelta) -> None:
     assert parse_duration(format_duration(duration)) == duration
     assert Duration.from_wire(Duration.of(duration).to_wire()) == duration

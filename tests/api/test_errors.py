@@ -15,7 +15,7 @@ ONE, TWO, THREE = ValueError("one"), KeyError("two"), KeyboardInterrupt("three")
         (BaseExceptionGroup("all", [ExceptionGroup("some", [ONE, TWO]), THREE]), [ONE, TWO, THREE]),
     ],
 )
-def test_a_group_is_taken_apart_to_the_last_failure(
+def test_exception_groups_are_flattened_to_their_leaves(
     failure: BaseException, parts: list[BaseException]
 ) -> None:
     assert list(leaves(failure)) == parts

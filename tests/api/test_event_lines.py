@@ -21,7 +21,7 @@ EVENTS = st.builds(lambda kind, obj: {"type": kind, "object": obj}, TYPES, OBJEC
 
 
 @given(st.lists(EVENTS, max_size=5), st.booleans())
-def test_lines_are_read_together_as_each_is_alone(events: list[object], spaced: bool) -> None:
+def test_lines_decoded_together_equal_lines_decoded_alone(events: list[object], spaced: bool) -> None:
     lines = [msgspec.json.encode(event) for event in events]
     if spaced:
         lines = [msgspec.json.format(line, indent=0) for line in lines]
@@ -57,6 +57,6 @@ def test_an_error_among_events_keeps_its_status() -> None:
     assert last.status.code == 410
 
 
-def test_what_is_no_event_is_refused() -> None:
+def test_lines_that_are_not_events_are_refused() -> None:
     with pytest.raises(DecodeError):
         decode_events(b'{"type":"ADDED","object":{"metadata":{"name":"b"}}}\n<html>\n')

@@ -6,7 +6,7 @@ import sys
 from kubewright import api
 
 
-def test_every_public_name_is_there_and_explained() -> None:
+def test_every_public_name_exists_and_has_a_docstring() -> None:
     for name in api.__all__:
         found = getattr(api, name)
         assert getattr(found, "__doc__", None), name
@@ -23,7 +23,7 @@ def test_loads_no_library_that_does_input_or_output() -> None:
     assert heavy.isdisjoint(found.stdout.split())
 
 
-def test_what_the_small_languages_give_is_public() -> None:
+def test_results_of_the_selector_parsers_are_public() -> None:
     labels, fields = api.parse_labels("app=web"), api.parse_fields("metadata.name=a")
     assert labels == api.LabelMatcher((api.Requirement("app", "=", ("web",)),))
     assert isinstance(fields, api.FieldSelector)
@@ -38,7 +38,7 @@ def test_managed_fields_are_read() -> None:
     assert meta.managed_fields[0].manager == "kubectl"
 
 
-def test_a_patch_schema_is_whatever_knows_fields_items_and_keys() -> None:
+def test_a_patch_schema_is_any_object_with_fields_items_and_keys() -> None:
     class ByName:
         strategy = frozenset({"merge"})
         merge_key = "name"
@@ -55,7 +55,7 @@ def test_a_patch_schema_is_whatever_knows_fields_items_and_keys() -> None:
     assert patched == {"items": [{"name": "a", "size": 2}, {"name": "b"}]}
 
 
-def test_errors_hold_what_was_missing_or_in_the_way() -> None:
+def test_errors_hold_the_missing_or_conflicting_object() -> None:
     def error(code: int, reason: str, message: str = "") -> api.ApiError:
         return api.error_from_status(api.Status(code=code, reason=reason, message=message))
 

@@ -125,7 +125,7 @@ def test_a_path_that_leads_to_no_field_is_refused_when_the_class_is_made(
         ".kind",
     ],
 )
-def test_a_path_that_leads_to_a_field_is_taken(path: str) -> None:
+def test_a_path_that_leads_to_a_field_is_accepted(path: str) -> None:
     assert crd(declare(columns=[Column("Shown", path)]))
 
 

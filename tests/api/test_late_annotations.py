@@ -45,7 +45,7 @@ def test_reads_wire_names_even_beside_names_that_come_later() -> None:
     assert field_info(Early)["later"].name == "LATER"
 
 
-def test_reads_types_of_the_function_it_stands_in() -> None:
+def test_string_annotations_are_resolved_in_the_enclosing_function() -> None:
     class Inner(Model):
         size: int = 0
 
@@ -58,14 +58,14 @@ def test_reads_types_of_the_function_it_stands_in() -> None:
     )
 
 
-def test_refuses_at_once_what_it_can_read() -> None:
+def test_resolvable_annotations_are_checked_at_once() -> None:
     with pytest.raises(DeclarationError, match=r"Bad\.part: set\[str\] cannot be carried"):
 
         class Bad(Model):
             part: set[str]
 
 
-def test_refuses_late_what_is_never_defined() -> None:
+def test_annotations_that_are_never_defined_are_refused_when_used() -> None:
     class Bad(Model):
         part: Nowhere  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
 
@@ -116,20 +116,20 @@ class Loser(Resource[Lost, Status], group="example.com", version="v1"):
     """A kind that names what never comes."""
 
 
-def test_a_kind_may_stand_before_the_classes_it_names() -> None:
+def test_a_kind_may_be_defined_before_the_classes_it_names() -> None:
     door = Door(Meta("a"), spec=Port(opened=Gate(wide=True), number=1))
     assert decode(Door, encode(door)) == door
     check_types(Door)
 
 
-def test_what_text_hid_is_refused_when_the_kind_is_used() -> None:
+def test_unsupported_types_in_string_annotations_are_refused_when_the_kind_is_used() -> None:
     with pytest.raises(DeclarationError, match=r"Hidden\.names: set\[str\] cannot be carried: use list"):
         check_types(Hider)
     with pytest.raises(DeclarationError, match="Lost: name 'Nowhere' is not defined: define or import it in"):
         check_types(Loser)
 
 
-def test_a_controller_refuses_what_text_hid() -> None:
+def test_a_controller_refuses_unsupported_types_in_string_annotations() -> None:
     async def reconcile(hider: Hider, ctx: Context) -> None: ...
 
     with pytest.raises(DeclarationError, match=r"Hidden\.names: set\[str\] cannot be carried: use list"):

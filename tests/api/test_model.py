@@ -117,7 +117,7 @@ def test_a_kind_without_a_plural_gets_the_usual_one(name: str, plural: str) -> N
     assert kind_of(made).plural == plural_of(name) == plural
 
 
-def test_a_class_without_keywords_is_no_kind() -> None:
+def test_a_class_without_keywords_is_not_a_kind() -> None:
     class Shared(Object):
         note: str = ""
 
@@ -168,7 +168,7 @@ def test_generic_parents_can_be_in_between() -> None:
     assert (kind_of(Stage).version, kind_of(Next).version, kind_of(Next).kind) == ("v1", "v2", "Next")
 
 
-def test_says_what_was_said_about_fields() -> None:
+def test_field_descriptions_are_kept() -> None:
     assert field_info(ShellSpec)["size"] == Field(ge=0, description="Number of shell pods.")
     assert field_info(ShellStatus)["healthy"].name == "Healthy"
     assert field_types(ShellStatus)["ready"] is int
@@ -231,7 +231,7 @@ def refused(name: str, annotation: Any, **keywords: Any) -> str:
         (msgspec.Struct, "Bad.part: Struct is no Model: derive it from Model"),
     ],
 )
-def test_refuses_types_that_cannot_be(annotation: Any, message: str) -> None:
+def test_refuses_unsupported_types(annotation: Any, message: str) -> None:
     assert refused("Bad", type(None) if annotation is None else annotation) == message
 
 
@@ -260,19 +260,19 @@ def test_refuses_class_keywords_it_does_not_know() -> None:
         ),
     ],
 )
-def test_refuses_kinds_that_cannot_be(keywords: dict[str, Any], message: str) -> None:
+def test_refuses_invalid_kinds(keywords: dict[str, Any], message: str) -> None:
     with pytest.raises(DeclarationError) as caught:
         types.new_class("Bad", (Object,), keywords)
     assert str(caught.value).startswith(message)
 
 
-def test_refuses_a_status_that_cannot_start_empty() -> None:
+def test_refuses_a_status_with_required_fields() -> None:
     with pytest.raises(DeclarationError, match=r"Bad.status: ShellSpec.size has no default: give it one"):
 
         class Bad(Resource[ShellStatus, ShellSpec], group="example.com", version="v1"): ...
 
 
-def test_refuses_a_spec_that_is_no_model() -> None:
+def test_refuses_a_spec_that_is_not_a_model() -> None:
     with pytest.raises(DeclarationError, match=r"Bad.spec: <class 'dict'> is no Model: derive it from Model"):
 
         class Bad(Resource[dict, ShellStatus], group="example.com", version="v1"): ...  # pyright: ignore[reportMissingTypeArgument]

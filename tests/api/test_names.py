@@ -29,7 +29,7 @@ LABEL = (
         (names.port_name, "http-1"),
     ],
 )
-def test_takes_good_names(check: Callable[[str], list[str]], value: str) -> None:
+def test_accepts_valid_names(check: Callable[[str], list[str]], value: str) -> None:
     assert check(value) == []
 
 
@@ -50,7 +50,9 @@ def test_takes_good_names(check: Callable[[str], list[str]], value: str) -> None
         ),
     ],
 )
-def test_says_what_is_wrong(check: Callable[[str], list[str]], value: str, messages: list[str]) -> None:
+def test_reports_why_a_name_is_invalid(
+    check: Callable[[str], list[str]], value: str, messages: list[str]
+) -> None:
     assert check(value) == messages
 
 
@@ -68,7 +70,7 @@ def test_says_what_is_wrong(check: Callable[[str], list[str]], value: str, messa
     ],
 )
 @pytest.mark.parametrize("value", ["", "a b", "é", "a\n", "/", "a/b/c"])
-def test_refuses_bad_names(check: Callable[[str], list[str]], value: str) -> None:
+def test_refuses_invalid_names(check: Callable[[str], list[str]], value: str) -> None:
     assert check(value)
 
 

@@ -41,19 +41,19 @@ plain_documents = st.dictionaries(keys, values(scalars), max_size=4)
 
 
 @given(documents, documents)
-def test_a_json_patch_leads_from_one_to_the_other(before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_a_json_patch_turns_one_object_into_the_other(before: dict[str, Any], after: dict[str, Any]) -> None:
     kept = copy.deepcopy(before)
     assert same(json_patch(before, json_diff(before, after)), after)
     assert before == kept
 
 
 @given(plain_documents, plain_documents)
-def test_a_merge_patch_leads_from_one_to_the_other(before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_a_merge_patch_turns_one_object_into_the_other(before: dict[str, Any], after: dict[str, Any]) -> None:
     assert same(merge_patch(before, merge_diff(before, after)), after)
 
 
 @given(documents)
-def test_nothing_changes_without_difference(document: dict[str, Any]) -> None:
+def test_equal_objects_give_an_empty_patch(document: dict[str, Any]) -> None:
     assert json_diff(document, copy.deepcopy(document)) == []
     assert merge_diff(document, copy.deepcopy(document)) == {}
 
@@ -105,7 +105,7 @@ def edited(raw: dict[str, Any], change: Any) -> dict[str, Any]:
     return json_patch(raw, typed_diff(before, after, raw))
 
 
-def test_what_types_do_not_know_survives_an_edit() -> None:
+def test_unknown_fields_survive_an_edit() -> None:
     raw = {
         "metadata": {"name": "a", "later": 1},
         "parts": [{"name": "x", "new": 1}, {"name": "y", "new": 2}],
@@ -130,7 +130,7 @@ def test_what_types_do_not_know_survives_an_edit() -> None:
     }
 
 
-def test_a_keyed_element_goes_with_what_it_had() -> None:
+def test_removing_a_list_element_keeps_unknown_fields_of_the_others() -> None:
     raw = {"metadata": {}, "parts": [{"name": "x", "new": 1}, {"name": "y", "new": 2}]}
     assert edited(raw, lambda thing: thing.parts.pop(0))["parts"] == [{"name": "y", "new": 2}]
 
@@ -176,7 +176,7 @@ thing = st.builds(
 
 
 @given(thing, thing)
-def test_a_typed_difference_leads_to_the_edited_object(before: Thing, after: Thing) -> None:
+def test_a_typed_difference_gives_the_edited_object(before: Thing, after: Thing) -> None:
     raw = {**to_wire(before), "unknown": 1}
     for element in raw.get("parts", []):
         element["secret"] = element["name"]

@@ -31,7 +31,7 @@ def widget(name: str, *, deep: bool = False) -> bytes:
 
 @settings(max_examples=40)
 @given(st.dictionaries(st.text(), values))
-def test_members_are_those_of_the_object(value: dict[str, object]) -> None:
+def test_members_returns_the_members_of_an_object(value: dict[str, object]) -> None:
     for spaced in (msgspec.json.encode(value), msgspec.json.format(msgspec.json.encode(value))):
         found = members(spaced)
         assert {name: msgspec.json.decode(piece) for name, piece in found.items()} == value
@@ -39,13 +39,13 @@ def test_members_are_those_of_the_object(value: dict[str, object]) -> None:
 
 @settings(max_examples=40)
 @given(st.lists(values))
-def test_elements_are_those_of_the_list(value: list[object]) -> None:
+def test_elements_returns_the_elements_of_a_list(value: list[object]) -> None:
     for spaced in (msgspec.json.encode(value), msgspec.json.format(msgspec.json.encode(value))):
         assert [msgspec.json.decode(piece) for piece in elements(spaced)] == value
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b'{"a"}', b"{1:2}", b'{"a":{"b":1}'])
-def test_what_is_no_object_is_refused(text: bytes) -> None:
+def test_values_that_are_not_objects_are_refused(text: bytes) -> None:
     with pytest.raises(DecodeError):
         members(text)
 
@@ -79,7 +79,7 @@ def test_a_deep_object_among_events_leaves_the_others_readable() -> None:
     ]
 
 
-def test_what_is_nested_too_deeply_is_said_to_be_so() -> None:
+def test_nesting_that_is_too_deep_is_an_error() -> None:
     with pytest.raises(DecodeError, match="nested too deeply"):
         parse(widget("deep", deep=True))
     with pytest.raises(DecodeError, match="Meta: nested too deeply"):

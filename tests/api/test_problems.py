@@ -29,7 +29,7 @@ from kubewright.api import FieldError, invalid_message, problems
         (problems.internal("a", "oops"), "a: Internal error: oops"),
     ],
 )
-def test_speaks_as_the_server(error: FieldError, text: str) -> None:
+def test_field_errors_have_the_messages_of_the_server(error: FieldError, text: str) -> None:
     assert str(error) == text
     assert error.cause() == {"reason": error.type, "message": error.message, "field": error.field}
 
@@ -50,7 +50,7 @@ def test_writes_numbers_as_go_does(value: Any, text: str) -> None:
     assert problems.number(value) == text
 
 
-def test_puts_all_errors_into_one_message() -> None:
+def test_all_field_errors_are_in_one_message() -> None:
     one, two = problems.required("a"), problems.required("b")
     assert (
         invalid_message("Foo.example.com", "x", [one]) == 'Foo.example.com "x" is invalid: a: Required value'

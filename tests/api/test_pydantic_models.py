@@ -229,12 +229,14 @@ def make_kind(field: Any) -> None:
         (None, r"Odd\.spec\.inner: type null is not allowed"),
     ],
 )
-def test_what_is_not_structural_is_refused_when_the_class_is_made(field: Any, message: str) -> None:
+def test_schemas_that_are_not_structural_are_refused_when_the_class_is_created(
+    field: Any, message: str
+) -> None:
     with pytest.raises(DeclarationError, match=rf"^{message}"):
         make_kind(field)
 
 
-def test_fields_must_have_one_name_for_both_ways() -> None:
+def test_fields_with_different_aliases_for_reading_and_writing_are_refused() -> None:
     class Renamed(BaseModel):
         size: int = Field(1, serialization_alias="length")
 

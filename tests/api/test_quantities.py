@@ -31,7 +31,7 @@ def test_calculates_exactly() -> None:
     assert str(Quantity("0") + Quantity("1Mi")) == "1Mi"
 
 
-def test_rounds_up_so_that_a_little_never_becomes_nothing() -> None:
+def test_quantities_round_up_and_never_to_zero() -> None:
     assert int(Quantity("100m")) == 1
     assert int(Quantity("-100m")) == -1
     assert Quantity("1500u").milli() == 2
@@ -39,7 +39,7 @@ def test_rounds_up_so_that_a_little_never_becomes_nothing() -> None:
     assert not Quantity("0")
 
 
-def test_is_made_from_numbers() -> None:
+def test_quantities_are_created_from_numbers() -> None:
     assert str(Quantity.of(Decimal("0.25"))) == "250m"
     assert str(Quantity.of(Decimal(2**30), "BinarySI")) == "1Gi"
     with pytest.raises(QuantityError):
@@ -72,7 +72,7 @@ def test_the_canonical_text_is_the_same_amount(quantity: Quantity) -> None:
 
 
 @given(quantities, quantities)
-def test_addition_is_that_of_numbers(left: Quantity, right: Quantity) -> None:
+def test_adding_quantities_equals_adding_numbers(left: Quantity, right: Quantity) -> None:
     assert Fraction((left + right).value) == Fraction(left.value) + Fraction(right.value)
     assert (left < right) == (left.value < right.value)
     assert left - right + right == left

@@ -53,7 +53,7 @@ def test_reads_events(kind: str) -> None:
     assert json.loads(event.object.raw) == item("a", resourceVersion="9")
 
 
-def test_reads_what_an_error_event_says() -> None:
+def test_reads_the_status_of_an_error_event() -> None:
     line = b'{"type":"ERROR","object":{"kind":"Status","metadata":{},"message":"too old","reason":"Expired","code":410}}'
     status = decode_event(line).status
     assert status is not None
@@ -63,13 +63,13 @@ def test_reads_what_an_error_event_says() -> None:
 @pytest.mark.parametrize(
     "line", [b"", b"{", b"[]", b'{"type":"LATER","object":{}}', b'{"type":"ADDED"}', b"<html>"]
 )
-def test_refuses_what_is_no_event(line: bytes) -> None:
+def test_refuses_documents_that_are_not_events(line: bytes) -> None:
     with pytest.raises(DecodeError):
         decode_event(line)
 
 
 @pytest.mark.parametrize("page", [b"", b"{}", b'{"metadata":{},"items":{}}', b'{"metadata":{},"items":[{}]}'])
-def test_refuses_what_is_no_list(page: bytes) -> None:
+def test_refuses_documents_that_are_not_lists(page: bytes) -> None:
     with pytest.raises(DecodeError):
         split_list(page)
 
@@ -87,7 +87,7 @@ bodies = st.dictionaries(
 
 
 @given(st.lists(bodies, max_size=5), st.booleans(), st.booleans())
-def test_a_page_is_cut_where_its_objects_end_whatever_is_in_them(
+def test_a_page_is_split_at_the_ends_of_its_objects(
     parts: list[dict[str, Any]], typed: bool, meta_first: bool
 ) -> None:
     kind = {} if typed else {"apiVersion": "example.com/v1", "kind": "Widget"}
@@ -115,7 +115,7 @@ def test_a_page_is_cut_where_its_objects_end_whatever_is_in_them(
         b'{"metadata":{},"items":null}',
     ],
 )
-def test_only_the_items_of_the_list_itself_count(page: bytes) -> None:
+def test_nested_lists_do_not_count_as_items(page: bytes) -> None:
     assert split_list(page).items == []
 
 
@@ -129,7 +129,7 @@ def test_objects_of_a_page_can_be_kept_without_it() -> None:
     assert first != second
 
 
-def test_objects_that_many_have_written_still_share_their_page() -> None:
+def test_objects_with_many_managers_still_share_their_page() -> None:
     entries = [{"apiVersion": "example.com/v1", "fieldsType": "FieldsV1", "manager": name} for name in "ab"]
     objects = [
         {"apiVersion": "example.com/v1", "kind": "W", "metadata": {"managedFields": entries, "name": name}}

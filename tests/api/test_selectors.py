@@ -88,7 +88,7 @@ terms = st.one_of(
 
 
 @given(st.lists(terms, max_size=4).map(",".join), st.dictionaries(label, label, max_size=3))
-def test_what_is_written_selects_the_same(text: str, labels: dict[str, str]) -> None:
+def test_formatted_selectors_select_the_same_objects(text: str, labels: dict[str, str]) -> None:
     selector = parse_labels(text)
     assert parse_labels(str(selector)) == selector
     assert parse_labels(str(selector)).matches(labels) == selector.matches(labels)

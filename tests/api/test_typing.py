@@ -66,11 +66,11 @@ def errors(
     return lines
 
 
-def test_an_authors_page_passes(errors: Errors) -> None:
+def test_a_correct_operator_passes_the_type_checkers(errors: Errors) -> None:
     assert errors["right.py"] == set()
 
 
-def test_wrong_lines_are_reported(
+def test_type_errors_are_reported_on_their_lines(
     errors: Errors, checker: Callable[[Path], Iterator[tuple[str, int]]]
 ) -> None:
     marked = {

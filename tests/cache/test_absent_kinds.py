@@ -26,9 +26,7 @@ def optional_informer(source: Any, make: Any, **options: Any) -> Informer[Widget
 
 
 @virtual_time
-async def test_a_missing_kind_is_asked_for_with_backoff_and_found_within_13_s_of_its_coming(
-    source: Any, make: Any
-) -> None:
+async def test_a_missing_kind_is_listed_with_backoff_and_found_within_13_s(source: Any, make: Any) -> None:
     source.script = [make.answer(error=missing()) for _ in range(20)]
     source.script.append(make.answer(*initial(make, make.object("a", 3)), hangs=True))
     informer = optional_informer(source, make)

@@ -79,7 +79,7 @@ async def test_an_informer_asked_for_while_running_starts(source: Any, make: Any
 
 
 @virtual_time
-async def test_an_informer_stops_when_its_last_user_gives_it_back(source: Any, make: Any) -> None:
+async def test_an_informer_stops_when_its_last_user_releases_it(source: Any, make: Any) -> None:
     source.script = [empty(make), empty(make)]
     async with Running(Cache(source)) as cache:
         informer = cache.informer(Selection(make.kind), JsonObject)
@@ -122,9 +122,7 @@ async def test_gathers_the_problems_of_its_informers(source: Any, make: Any) -> 
 
 
 @virtual_time
-async def test_the_collector_rests_only_while_informers_fill_and_only_when_asked(
-    source: Any, make: Any
-) -> None:
+async def test_the_python_garbage_collector_pauses_only_while_informers_fill(source: Any, make: Any) -> None:
     slow = make.answer(make.event("ADDED", "a", 3), make.bookmark(5, initial=True), hangs=True, pause=1)
     source.script = [slow, slow]
     assert gc.isenabled()
@@ -148,7 +146,7 @@ async def test_the_collector_rests_only_while_informers_fill_and_only_when_asked
 
 
 @virtual_time
-async def test_the_collector_runs_again_when_filling_is_cut_short(source: Any, make: Any) -> None:
+async def test_the_python_garbage_collector_resumes_when_filling_fails(source: Any, make: Any) -> None:
     async with Running(Cache(source, pause_gc=True)) as cache:
         cache.informer(Selection(make.kind), JsonObject)
         await settle()

@@ -56,7 +56,7 @@ def initial(make: Any, *objects: Any, version: int = 10) -> list[Any]:
 
 
 @virtual_time
-async def test_reads_what_the_server_has(source: Any, make: Any) -> None:
+async def test_an_informer_reads_the_objects_of_the_server(source: Any, make: Any) -> None:
     objects = [
         make.object("a", 3, spec={"color": "red"}),
         make.object("b", 4, namespace="other", labels={"x": "y"}),
@@ -78,7 +78,7 @@ async def test_reads_what_the_server_has(source: Any, make: Any) -> None:
 
 
 @virtual_time
-async def test_what_a_reader_does_to_an_object_stays_with_the_reader(source: Any, make: Any) -> None:
+async def test_changes_to_a_read_object_do_not_reach_the_cache(source: Any, make: Any) -> None:
     source.script = [make.answer(*initial(make, make.object("a", 3, spec={"sizes": [1]})), hangs=True)]
     async with Running(informer_of(source, make)) as informer:
         first = informer.get(A)
@@ -151,7 +151,7 @@ async def test_a_late_subscriber_gets_the_current_state_first(source: Any, make:
 
 
 @virtual_time
-async def test_a_failing_subscriber_does_not_keep_others_from_hearing(
+async def test_a_failing_subscriber_does_not_affect_other_subscribers(
     source: Any, make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     changes: list[StoreChange] = []
@@ -249,7 +249,9 @@ async def test_an_index_is_maintained_while_it_is_referenced(source: Any, make: 
 
 
 @virtual_time
-async def test_objects_that_do_not_fit_are_reported_once_and_stop_no_others(source: Any, make: Any) -> None:
+async def test_objects_that_cannot_be_decoded_are_reported_once_and_do_not_block_others(
+    source: Any, make: Any
+) -> None:
     reports: list[Undecodable] = []
     objects = [make.object("a", 3, spec={"color": 7}), make.object("b", 4, spec={"color": "red"})]
     source.script = [make.answer(*initial(make, *objects), hangs=True)]
@@ -322,14 +324,14 @@ async def test_a_rejected_watch_is_a_problem_until_it_succeeds(
 
 
 @virtual_time
-async def test_a_server_that_is_away_is_no_problem_of_the_declaration(source: Any, make: Any) -> None:
+async def test_an_unreachable_server_is_not_a_problem_of_the_informer(source: Any, make: Any) -> None:
     source.script = [make.answer(error=make.error("connection refused"))]
     async with Running(informer_of(source, make)) as informer:
         assert informer.problems == []
 
 
 @virtual_time
-async def test_waiting_too_long_for_the_objects_says_why(source: Any, make: Any) -> None:
+async def test_a_sync_timeout_names_the_reason(source: Any, make: Any) -> None:
     source.script = [
         make.answer(error=make.error("the server could not find the requested resource", 404))
     ] * 99
@@ -342,7 +344,7 @@ async def test_waiting_too_long_for_the_objects_says_why(source: Any, make: Any)
 
 
 @virtual_time
-async def test_of_managed_fields_only_our_own_are_kept(source: Any, make: Any) -> None:
+async def test_managed_fields_of_other_managers_are_dropped(source: Any, make: Any) -> None:
     from kubewright.api import WatchEvent, raw_object
 
     data = (
@@ -361,9 +363,7 @@ async def test_of_managed_fields_only_our_own_are_kept(source: Any, make: Any) -
 
 
 @virtual_time
-async def test_an_answer_given_to_several_informers_is_trimmed_in_each_and_left_whole(
-    source: Any, make: Any
-) -> None:
+async def test_a_response_shared_by_several_informers_is_trimmed_in_each(source: Any, make: Any) -> None:
     from kubewright.api import raw_object
 
     answer = raw_object(
@@ -432,7 +432,7 @@ def test_declaring_needs_no_loop_and_no_library_of_the_network() -> None:
 
 
 @virtual_time
-async def test_an_own_write_is_selected_by_what_is_not_kept(source: Any, make: Any) -> None:
+async def test_own_writes_are_selected_by_fields_that_are_trimmed(source: Any, make: Any) -> None:
     source.script = [make.answer(*initial(make), hangs=True)]
     selected = informer_of(source, make, fields="spec.color=red", metadata_only=True)
     async with Running(selected) as informer:
@@ -477,7 +477,7 @@ async def test_events_that_arrive_together_are_notified_in_order(source: Any, ma
 
 
 @virtual_time
-async def test_a_watch_that_is_cut_once_is_no_news_and_twice_in_a_row_is(
+async def test_a_watch_that_is_cut_twice_in_a_row_is_logged(
     source: Any, make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "kubewright")

@@ -76,7 +76,7 @@ def key(cluster: Cluster, name: str) -> ObjectKey:
 
 
 @pytest.mark.parametrize("streaming", [True, False])
-async def test_follows_what_others_do(cluster: Cluster, streaming: bool) -> None:
+async def test_an_informer_follows_changes_of_other_clients(cluster: Cluster, streaming: bool) -> None:
     client = cluster.client
     await install(client)
     for number in range(3):
@@ -120,7 +120,7 @@ async def test_an_own_write_is_readable_at_once_and_notified_once(cluster: Clust
     assert len(changes) == 21
 
 
-async def test_only_metadata_comes_where_only_that_is_wanted(cluster: Cluster) -> None:
+async def test_metadata_only_informers_store_no_spec(cluster: Cluster) -> None:
     client = cluster.client
     await install(client)
     await client.create(gadget(cluster, "g", "red"))
@@ -138,7 +138,7 @@ async def test_only_metadata_comes_where_only_that_is_wanted(cluster: Cluster) -
         assert b"red" not in written.raw
 
 
-async def test_only_what_is_selected_comes_and_stays(cluster: Cluster) -> None:
+async def test_informers_store_selected_objects_only(cluster: Cluster) -> None:
     client = cluster.client
     await install(client)
     for name in ("in", "out"):
@@ -156,7 +156,7 @@ async def test_only_what_is_selected_comes_and_stays(cluster: Cluster) -> None:
         await eventually(lambda: informer.keys() == [key(cluster, "out")])
 
 
-async def test_a_kind_that_is_missing_at_first_is_named_and_found_later(cluster: Cluster) -> None:
+async def test_a_missing_kind_is_reported_and_found_once_installed(cluster: Cluster) -> None:
     client = cluster.client
     cache = Cache(client)
     informer = cache.informer(Selection(kind_of(Latecomer)), Latecomer)
@@ -204,7 +204,7 @@ async def test_a_missing_kind_of_another_project_is_not_installed_by_this_operat
     assert "`kubewright install`" not in caplog.text
 
 
-async def test_an_account_that_may_not_watch_crds_asks_for_the_kind_again(
+async def test_an_account_that_may_not_watch_crds_lists_the_kind_again(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="kubewright.cache")
@@ -240,7 +240,7 @@ async def test_an_account_that_may_not_watch_crds_asks_for_the_kind_again(
         await client.delete(rbac_v1.ClusterRole, user)
 
 
-async def test_a_missing_rule_is_named_and_its_return_noticed(cluster: Cluster) -> None:
+async def test_a_missing_rule_is_reported_until_it_is_granted(cluster: Cluster) -> None:
     client = cluster.client
     await install(client)
     user = f"jane-{cluster.namespace}"
@@ -268,7 +268,7 @@ async def test_a_missing_rule_is_named_and_its_return_noticed(cluster: Cluster) 
             assert informer.problems == []
 
 
-async def test_what_happened_while_the_server_was_away_is_learned(server_name: str) -> None:
+async def test_informers_catch_up_after_an_outage_of_the_server(server_name: str) -> None:
     if server_name != "real":
         pytest.skip("only processes can be taken away and brought back")
     binaries = await asyncio.to_thread(find_binaries)

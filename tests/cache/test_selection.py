@@ -17,7 +17,7 @@ from kubewright.cache import Selection
         ({"metadata_only": True}, False),
     ],
 )
-def test_covers_only_what_is_surely_and_wholly_there(
+def test_a_selection_covers_only_keys_that_it_holds_completely(
     make: Any, options: dict[str, Any], covered: bool
 ) -> None:
     assert Selection(make.kind, **options).covers(ObjectKey("default", "x")) is covered
@@ -42,19 +42,21 @@ def test_covers_only_what_is_surely_and_wholly_there(
         ({"labels": "tier=web", "fields": "spec.color=blue"}, False),
     ],
 )
-def test_selects_what_the_server_would(make: Any, options: dict[str, Any], selected: bool) -> None:
+def test_a_selection_selects_the_objects_that_the_server_selects(
+    make: Any, options: dict[str, Any], selected: bool
+) -> None:
     spec = {"color": "red", "on": True, "size": 3}
     obj = make.object("a", 1, labels={"tier": "web"}, spec=spec)
     assert Selection(make.kind, **options).selects(obj) is selected
 
 
-def test_equal_selections_are_one() -> None:
+def test_equal_selections_have_equal_hashes() -> None:
     from kubewright.api import Kind
 
     kinds = [Kind(group="g", version="v1", kind="A", plural="as") for _ in range(2)]
     assert len({Selection(kind, "ns", "a=b") for kind in kinds}) == 1
 
 
-def test_its_text_names_all_that_narrows_it(make: Any) -> None:
+def test_the_text_of_a_selection_names_all_its_restrictions(make: Any) -> None:
     text = str(Selection(make.kind, "prod", "a=b", "metadata.name=x"))
     assert text == "widgets.example.com in namespace prod with labels a=b with fields metadata.name=x"

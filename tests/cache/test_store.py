@@ -45,7 +45,7 @@ def test_a_write_and_its_event_are_one_change(store: Store) -> None:
     assert shape(store.apply(obj(11))) == []
 
 
-def test_only_news_is_trimmed_and_kept_as_it_was_trimmed() -> None:
+def test_changed_objects_are_trimmed_once() -> None:
     trimmed: list[str] = []
 
     def trim(found: RawObject) -> RawObject:
@@ -88,7 +88,7 @@ def test_a_late_event_does_not_revive_what_we_deleted(store: Store) -> None:
     assert A not in store.objects
 
 
-def test_what_is_made_again_after_our_delete_is_new(store: Store) -> None:
+def test_an_object_recreated_after_our_delete_is_new(store: Store) -> None:
     store.apply(obj(11))
     store.record_delete(A, "u1", "")
     assert shape(store.record_write(obj(13, uid="u2"))) == [("", "13")]
@@ -97,7 +97,7 @@ def test_what_is_made_again_after_our_delete_is_new(store: Store) -> None:
     assert store.objects[A].meta.uid == "u2"
 
 
-def test_answers_to_two_deletes_may_come_in_either_order(store: Store) -> None:
+def test_responses_to_two_deletes_may_arrive_in_either_order(store: Store) -> None:
     store.record_delete(A, "u2", "13")
     store.record_delete(A, "u1", "11")
     assert shape(store.record_write(obj(13, uid="u2"))) == []
@@ -154,7 +154,7 @@ def test_a_list_older_than_one_that_was_cut_off_is_corrected_by_the_watch(store:
     assert shape(store.apply(obj(25, uid="u2"))) == [("17", "25")]
 
 
-def test_a_later_event_of_the_same_list_settles_what_seemed_older(store: Store) -> None:
+def test_a_later_event_of_the_same_list_corrects_an_older_state(store: Store) -> None:
     store.apply(obj(11))
     store.begin_list()
     store.record_write(obj(13))
@@ -180,7 +180,7 @@ def test_a_list_turns_what_is_missing_into_deletes_with_the_last_state(store: St
     assert change == StoreChange(A, obj(11), None)
 
 
-def test_recreated_during_an_outage_is_a_delete_and_an_add(store: Store) -> None:
+def test_an_object_recreated_during_an_outage_is_a_delete_and_an_add(store: Store) -> None:
     store.apply(obj(11))
     store.begin_list()
     assert shape(store.apply(obj(15, uid="u2"))) == [("11", ""), ("", "15")]
@@ -211,7 +211,7 @@ def test_a_write_that_takes_an_object_out_of_the_selection_removes_it() -> None:
     assert shape(store.apply(obj(14))) == [("", "14")]
 
 
-def test_only_what_comes_before_the_first_whole_list_is_initial() -> None:
+def test_objects_before_the_end_of_the_first_list_are_initial() -> None:
     store = Store(Selection(KIND))
     store.begin_list()
     assert [change.initial for change in store.apply(obj(5))] == [True]
@@ -220,7 +220,7 @@ def test_only_what_comes_before_the_first_whole_list_is_initial() -> None:
     assert [change.initial for change in store.apply(obj(11))] == [False]
 
 
-def test_versions_that_are_no_numbers_leave_it_to_the_watch() -> None:
+def test_versions_that_are_not_numbers_are_ordered_by_the_watch() -> None:
     store = Store(Selection(KIND))
     store.begin_list()
     store.end_list("v-a")

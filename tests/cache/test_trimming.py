@@ -71,7 +71,7 @@ def whole() -> RawObject:
     )
 
 
-def test_only_metadata_is_left_where_only_that_is_watched(make: Any, whole: RawObject) -> None:
+def test_metadata_only_selections_trim_the_rest(make: Any, whole: RawObject) -> None:
     kept = Trimmer(Selection(make.kind, metadata_only=True)).trim(whole)
     assert kept.raw == b'{"metadata":{"name":"a"}}'
 
@@ -85,7 +85,7 @@ def test_a_transform_decides_what_is_kept(make: Any, whole: RawObject) -> None:
     assert kept.meta.labels == {"seen": "yes"}
 
 
-def test_a_transform_that_loses_what_identifies_the_object_is_refused(make: Any) -> None:
+def test_a_transform_that_drops_identifying_metadata_is_refused(make: Any) -> None:
     def forgetful(wire: dict[str, Any]) -> dict[str, Any]:
         return {"metadata": {"name": wire["metadata"]["name"]}}
 

@@ -13,7 +13,7 @@ def test_versions_are_ordered_as_numbers_of_any_size(incoming: int, known: int) 
 @pytest.mark.parametrize(
     ("incoming", "known"), [("abc", "7"), ("7", "abc"), ("b", "a"), ("a", "b"), ("", "1")]
 )
-def test_what_is_no_number_counts_as_newer_when_it_differs(incoming: str, known: str) -> None:
+def test_versions_that_are_not_numbers_count_as_newer_if_they_differ(incoming: str, known: str) -> None:
     assert compare_versions(incoming, known) == 1
 
 

@@ -53,7 +53,7 @@ def notified(events: list[Any]) -> list[str]:
 
 
 @virtual_time
-async def test_takes_the_present_state_and_what_follows_from_one_watch(source: Any, make: Any) -> None:
+async def test_reads_the_current_state_and_changes_with_one_watch(source: Any, make: Any) -> None:
     source.script = [
         make.answer(
             make.event("ADDED", "a", 3),
@@ -72,7 +72,7 @@ async def test_takes_the_present_state_and_what_follows_from_one_watch(source: A
 
 
 @virtual_time
-async def test_asks_for_what_is_selected_and_no_more(source: Any, make: Any) -> None:
+async def test_requests_only_selected_objects(source: Any, make: Any) -> None:
     source.script = [make.answer(error=make.error("no", 422)), make.answer(make.page(7))]
     selection = Selection(make.kind, "prod", "a=b", "metadata.name=x", metadata_only=True)
     await take(source, selection, 3)
@@ -90,7 +90,7 @@ async def test_asks_for_what_is_selected_and_no_more(source: Any, make: Any) -> 
 
 
 @pytest.mark.parametrize("code", [400, 405, 406, 415, 422])
-def test_lists_in_pages_where_the_server_does_not_know_watchlist(source: Any, make: Any, code: int) -> None:
+def test_lists_in_pages_if_the_server_does_not_support_watch_list(source: Any, make: Any, code: int) -> None:
     @virtual_time
     async def check() -> None:
         source.script = [
@@ -109,7 +109,7 @@ def test_lists_in_pages_where_the_server_does_not_know_watchlist(source: Any, ma
 
 
 @virtual_time
-async def test_lists_at_first_and_again_where_streaming_is_not_wanted(source: Any, make: Any) -> None:
+async def test_lists_before_each_watch_without_streaming(source: Any, make: Any) -> None:
     source.script = [
         make.answer(make.page(7, make.object("a", 3))),
         make.answer(error=make.error("too old", 410, "Expired")),
@@ -129,7 +129,7 @@ async def test_lists_when_the_end_of_the_initial_events_never_comes(source: Any,
 
 
 @virtual_time
-async def test_a_connection_that_times_out_says_nothing_about_watchlist(source: Any, make: Any) -> None:
+async def test_a_connection_timeout_does_not_disable_watch_list(source: Any, make: Any) -> None:
     class TimedOut(make.error, TimeoutError):
         pass
 
@@ -169,9 +169,7 @@ async def test_resumes_from_the_last_event_or_bookmark_at_once(source: Any, make
 
 
 @pytest.mark.parametrize("as_event", [True, False])
-def test_starts_afresh_after_a_pause_when_its_version_is_too_old(
-    source: Any, make: Any, as_event: bool
-) -> None:
+def test_relists_after_a_pause_when_its_version_has_expired(source: Any, make: Any, as_event: bool) -> None:
     @virtual_time
     async def check() -> None:
         expired = (
@@ -205,7 +203,7 @@ async def test_lists_without_pages_when_pages_expire_under_it(source: Any, make:
 
 
 @virtual_time
-async def test_resumes_with_growing_pauses_while_the_server_is_away(source: Any, make: Any) -> None:
+async def test_resumes_with_backoff_while_the_server_is_unreachable(source: Any, make: Any) -> None:
     away = make.answer(error=make.error("connection refused"))
     source.script = [make.answer(make.bookmark(7, initial=True), pause=1)]
     source.script += [away] * 8 + [make.answer(make.event("ADDED", "a", 9), hangs=True)]
@@ -219,7 +217,7 @@ async def test_resumes_with_growing_pauses_while_the_server_is_away(source: Any,
 
 
 @virtual_time
-async def test_pauses_are_short_again_after_a_quiet_time(source: Any, make: Any) -> None:
+async def test_the_backoff_is_reset_after_a_quiet_time(source: Any, make: Any) -> None:
     away = make.answer(error=make.error("connection refused"))
     healthy = make.answer(make.bookmark(9), error=make.error("connection lost"), pause=200)
     source.script = [make.answer(make.bookmark(7, initial=True), pause=1), *[away] * 6, healthy]
@@ -230,7 +228,7 @@ async def test_pauses_are_short_again_after_a_quiet_time(source: Any, make: Any)
 
 
 @pytest.mark.parametrize("silent", [False, True])
-def test_pauses_are_short_again_once_the_server_was_back(source: Any, make: Any, silent: bool) -> None:
+def test_the_backoff_is_reset_once_the_server_answered(source: Any, make: Any, silent: bool) -> None:
     @virtual_time
     async def check() -> None:
         away = make.answer(error=make.error("connection refused"))
@@ -248,7 +246,7 @@ def test_pauses_are_short_again_once_the_server_was_back(source: Any, make: Any,
 
 
 @pytest.mark.parametrize("code", [401, 403, 404])
-def test_what_is_refused_is_said_and_tried_afresh(source: Any, make: Any, code: int) -> None:
+def test_refused_watches_are_reported_and_retried(source: Any, make: Any, code: int) -> None:
     @virtual_time
     async def check() -> None:
         refused = make.answer(error=make.error("not for you", code))
@@ -267,7 +265,7 @@ def test_what_is_refused_is_said_and_tried_afresh(source: Any, make: Any, code: 
 @pytest.mark.parametrize(
     ("asked", "least", "most"), [(3.0, 3.0, 3.75), (40.0, 6.0, 7.5), (86400.0, 6.0, 7.5)]
 )
-def test_waits_as_long_as_the_server_asks_but_not_for_long(
+def test_honours_retry_after_up_to_a_limit(
     source: Any, make: Any, asked: float, least: float, most: float
 ) -> None:
     @virtual_time
@@ -282,7 +280,7 @@ def test_waits_as_long_as_the_server_asks_but_not_for_long(
 
 
 @virtual_time
-async def test_a_version_that_has_expired_is_not_paused_for_the_outage_before(source: Any, make: Any) -> None:
+async def test_an_expired_version_after_an_outage_is_relisted_without_backoff(source: Any, make: Any) -> None:
     away = make.answer(error=make.error("connection refused"))
     source.script = [
         make.answer(make.bookmark(7, initial=True), pause=1),
@@ -299,7 +297,7 @@ async def test_a_version_that_has_expired_is_not_paused_for_the_outage_before(so
 
 
 @virtual_time
-async def test_versions_that_expire_at_once_again_and_again_are_not_hammered(source: Any, make: Any) -> None:
+async def test_versions_that_expire_repeatedly_are_relisted_with_backoff(source: Any, make: Any) -> None:
     expired = make.answer(error=make.error("too old resource version", 410, "Expired"))
     source.script = [
         answer
@@ -312,7 +310,7 @@ async def test_versions_that_expire_at_once_again_and_again_are_not_hammered(sou
 
 
 @virtual_time
-async def test_says_that_a_watch_without_news_is_open_again(source: Any, make: Any) -> None:
+async def test_reports_that_a_watch_without_events_is_open_again(source: Any, make: Any) -> None:
     source.script = [
         make.answer(make.bookmark(7, initial=True), error=ConnectionLost("cut", sent=True), pause=1),
         make.answer(error=make.error("connection refused")),
@@ -328,7 +326,7 @@ async def test_says_that_a_watch_without_news_is_open_again(source: Any, make: A
 
 
 @pytest.mark.parametrize("cut", ["lost", "silent end"])
-def test_starts_afresh_when_the_server_was_restored_from_a_backup(source: Any, make: Any, cut: str) -> None:
+def test_relists_when_the_server_was_restored_from_a_backup(source: Any, make: Any, cut: str) -> None:
     @virtual_time
     async def check() -> None:
         lost = ConnectionLost("the connection broke in the middle of the stream", sent=True)
@@ -356,7 +354,7 @@ def test_starts_afresh_when_the_server_was_restored_from_a_backup(source: Any, m
 
 
 @virtual_time
-async def test_resumes_when_the_server_has_gone_on_since(source: Any, make: Any) -> None:
+async def test_resumes_when_the_server_has_advanced(source: Any, make: Any) -> None:
     source.revision = 100
     source.script = [
         make.answer(make.bookmark(100, initial=True), pause=1),
@@ -369,7 +367,7 @@ async def test_resumes_when_the_server_has_gone_on_since(source: Any, make: Any)
 
 
 @virtual_time
-async def test_a_watch_that_brought_something_needs_no_check(source: Any, make: Any) -> None:
+async def test_a_watch_with_events_needs_no_revision_check(source: Any, make: Any) -> None:
     source.script = [
         make.answer(make.bookmark(7, initial=True), pause=1),
         make.answer(make.bookmark(7), pause=300),
@@ -380,7 +378,7 @@ async def test_a_watch_that_brought_something_needs_no_check(source: Any, make: 
 
 
 @virtual_time
-async def test_starts_afresh_when_a_bookmark_goes_back(source: Any, make: Any) -> None:
+async def test_relists_when_a_bookmark_goes_back(source: Any, make: Any) -> None:
     source.script = [
         make.answer(make.bookmark(100, initial=True), pause=1),
         make.answer(make.bookmark(40), hangs=True),
@@ -391,7 +389,7 @@ async def test_starts_afresh_when_a_bookmark_goes_back(source: Any, make: Any) -
 
 
 @virtual_time
-async def test_a_watch_that_ends_at_once_again_and_again_is_not_hammered(source: Any, make: Any) -> None:
+async def test_a_watch_that_ends_at_once_repeatedly_is_opened_with_backoff(source: Any, make: Any) -> None:
     registry = Registry()
     source.script = [make.answer(make.bookmark(7, initial=True), pause=1), *[make.answer()] * 5]
     events = await take(source, Selection(make.kind), 7, metrics=registry)
@@ -406,7 +404,7 @@ async def test_a_watch_that_ends_at_once_again_and_again_is_not_hammered(source:
 
 
 @virtual_time
-async def test_starts_afresh_when_a_version_meets_only_silence(source: Any, make: Any) -> None:
+async def test_relists_when_a_watch_stalls_at_a_future_version(source: Any, make: Any) -> None:
     source.revision = 3
     source.script = [
         make.answer(make.bookmark(7, initial=True), pause=1),
@@ -418,7 +416,7 @@ async def test_starts_afresh_when_a_version_meets_only_silence(source: Any, make
 
 
 @virtual_time
-async def test_starts_afresh_after_what_it_cannot_read(source: Any, make: Any) -> None:
+async def test_relists_after_an_event_that_cannot_be_decoded(source: Any, make: Any) -> None:
     source.script = [
         make.answer(make.bookmark(7, initial=True), error=DecodeError("not JSON")),
         make.answer(make.bookmark(9, initial=True), hangs=True),

@@ -38,7 +38,7 @@ def showing(pair: KeyPair) -> FollowingContext:
     return context
 
 
-def test_a_server_is_trusted_under_its_hosts_alone() -> None:
+def test_a_serving_certificate_is_trusted_for_its_hosts_only() -> None:
     authority = Authority.create()
     server = showing(authority.serving("a" * 100, ["a.example", "127.0.0.1", "a.example"]))
     for host in ("a.example", "127.0.0.1"):
@@ -49,7 +49,7 @@ def test_a_server_is_trusted_under_its_hosts_alone() -> None:
         shake_hands(server, trusting(Authority.create()), "a.example")
 
 
-def test_a_user_is_known_by_name_and_groups() -> None:
+def test_a_client_certificate_has_the_name_and_groups_of_its_user() -> None:
     authority = Authority.create()
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.verify_mode = ssl.CERT_REQUIRED
@@ -70,7 +70,7 @@ def test_a_user_name_that_is_too_long_is_not_truncated_to_another_user() -> None
         Authority.create().client("a" * 65)
 
 
-def test_times_are_those_asked_for_and_clocks_may_be_behind() -> None:
+def test_validity_times_are_as_requested_and_tolerate_clock_skew() -> None:
     now = datetime(2030, 1, 1, tzinfo=UTC)
     authority = Authority.create("mine", life=timedelta(days=9), now=now)
     issued = authority.serving("a", ["a"], life=timedelta(days=2), now=now).certificate
@@ -80,7 +80,7 @@ def test_times_are_those_asked_for_and_clocks_may_be_behind() -> None:
         assert found.not_valid_after_utc == now + timedelta(days=days)
 
 
-def test_what_it_issued_signs_nothing() -> None:
+def test_issued_certificates_cannot_sign() -> None:
     authority = Authority.create()
     for pair in (authority.serving("a", ["a"]), authority.client("a")):
         found = x509.load_pem_x509_certificate(pair.certificate)
@@ -88,7 +88,7 @@ def test_what_it_issued_signs_nothing() -> None:
         assert not limits.ca
 
 
-def test_it_is_the_same_after_it_was_read_again() -> None:
+def test_an_authority_is_the_same_after_it_was_reloaded() -> None:
     authority = Authority.create()
     again = Authority(KeyPair(authority.pair.certificate, authority.pair.key))
     shake_hands(showing(again.serving("a", ["a.example"])), trusting(authority), "a.example")
@@ -117,7 +117,7 @@ def test_a_request_that_was_changed_on_its_way_is_not_signed() -> None:
         authority.sign(pem, ["client auth"], timedelta(hours=1))
 
 
-def test_half_a_pair_is_refused_and_the_old_one_is_shown_on() -> None:
+def test_half_a_key_pair_is_refused_and_the_old_one_stays_in_use() -> None:
     authority = Authority.create()
     old, new = (authority.serving("a", ["a.example"]) for _ in range(2))
     context = showing(old)

@@ -51,7 +51,7 @@ def test_dev_and_kubeconfig_exclude_each_other(tmp_path: Path) -> None:
     assert exit_code("run", "x.py", "--dev", "--context", "other") == 2
 
 
-def test_version_names_both(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_prints_kubewright_and_python(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("version") == 0
     assert capsys.readouterr().out.startswith("kubewright ")
     assert exit_code("version", "-o", "json") == 0
@@ -80,7 +80,7 @@ def test_a_directory_that_is_gone_is_one_line(tmp_path: Path, capsys: pytest.Cap
     )
 
 
-def test_the_option_prints_the_version_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_option_prints_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("version") == 0
     printed = capsys.readouterr().out
     assert exit_code("--version") == 0
@@ -102,7 +102,7 @@ def test_help_reads_well_in_a_narrow_terminal(
     assert not any(word in shown for word in (" INTEGER", " FLOAT"))
 
 
-def test_every_output_for_machines_is_asked_for_in_one_way() -> None:
+def test_every_machine_readable_output_has_the_same_option() -> None:
     for name in ("get", "plan", "doctor", "rbac", "scorecard", "version"):
         found = import_module(COMMANDS[name].module).command
         command = found.commands["verify"] if name == "rbac" else found
@@ -121,7 +121,7 @@ def test_output_is_a_format_in_every_command() -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_shell_is_given_its_completion(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_shell_has_a_completion_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("completion", shell) == 0
     assert "_KUBEWRIGHT_COMPLETE" in capsys.readouterr().out
 
@@ -140,7 +140,7 @@ def test_commands_are_completed_without_loading_them(monkeypatch: pytest.MonkeyP
     assert done.stdout.split() == ["plain,uninstall", "plain,undeploy"]
 
 
-def test_nothing_completes_a_command_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_commands_have_no_completions(monkeypatch: pytest.MonkeyPatch) -> None:
     words = {"_KUBEWRIGHT_COMPLETE": "bash_complete", "COMP_WORDS": "kubewright nosuch --", "COMP_CWORD": "2"}
     for name, value in words.items():
         monkeypatch.setenv(name, value)

@@ -12,7 +12,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_terminal_is_painted_and_a_file_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colours_are_used_on_a_terminal_and_not_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert painted(Terminal())
     assert not painted(io.StringIO())

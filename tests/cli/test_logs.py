@@ -30,12 +30,12 @@ def logged(formatter: logging.Formatter, *records: tuple[int, str, dict[str, obj
     return out.getvalue()
 
 
-def test_lines_for_people_name_the_object_first() -> None:
+def test_text_logs_name_the_object_first() -> None:
     line = logged(TextLines(colour=False), (logging.INFO, "hello", FIELDS))
     assert line.endswith('hello  controller=shells namespace=default name=demo friend="funny joe"\n')
 
 
-def test_lines_for_people_show_a_list_as_one() -> None:
+def test_text_logs_show_a_list_in_one_line() -> None:
     line = logged(TextLines(colour=False), (logging.INFO, "serving", {"paths": ["/a", "/b c"]}))
     assert line.endswith('serving  paths=["/a","/b c"]\n')
 
@@ -50,7 +50,7 @@ def test_lines_for_people_show_a_list_as_one() -> None:
         ("größer als 日本 🚀", "größer als 日本 🚀"),
     ],
 )
-def test_lines_for_people_escape_control_characters(text: str, shown: str) -> None:
+def test_text_logs_escape_control_characters(text: str, shown: str) -> None:
     formatter = TextLines(colour=False)
     line = logged(formatter, (logging.INFO, f"{text}!", {}))
     assert line.endswith(f" {shown}!\n")
@@ -76,14 +76,14 @@ def test_the_lines_of_a_failure_are_indented_and_escaped(whole: bool) -> None:
     assert any("no\\x1b[31m room" in line for line in lines)
 
 
-def test_lines_for_machines_hold_every_field() -> None:
+def test_json_logs_hold_every_field() -> None:
     line = json.loads(logged(JsonLines(), (logging.INFO, "hello", FIELDS)))
     assert line["msg"] == "hello"
     assert line["level"] == "info"
     assert {name: line[name] for name in FIELDS} == FIELDS
 
 
-def test_lines_for_people_show_an_error_once() -> None:
+def test_text_logs_show_an_error_once() -> None:
     fields: dict[str, object] = {"controller": "shells", "error": "no room", "terminal": False}
     printed = logged(TextLines(colour=False), (logging.ERROR, "Reconciler error: no room", fields))
     assert printed.endswith("Reconciler error: no room  controller=shells terminal=false\n")
@@ -91,7 +91,7 @@ def test_lines_for_people_show_an_error_once() -> None:
     assert 'error="no room"' in other
 
 
-def test_colour_marks_errors_only_where_it_is_wanted() -> None:
+def test_errors_are_coloured_only_if_colours_are_enabled() -> None:
     assert "\x1b[31m" in logged(TextLines(colour=True), (logging.ERROR, "bad", {}))
     assert "\x1b" not in logged(TextLines(colour=False), (logging.ERROR, "bad", {}))
 
@@ -120,13 +120,13 @@ def test_another_error_is_shown_in_the_middle_of_a_burst() -> None:
     assert shown("shop-1", "no money")
 
 
-def test_news_is_never_folded() -> None:
+def test_new_messages_are_never_folded() -> None:
     folded = FoldedBursts()
     record = logging.LogRecord("x", logging.INFO, "x.py", 1, "news", (), None)
     assert all(folded.filter(record) for _ in range(100))
 
 
-def test_what_is_not_tried_again_is_never_folded() -> None:
+def test_errors_that_are_not_retried_are_never_folded() -> None:
     folded = FoldedBursts()
     record = logging.LogRecord("x", logging.ERROR, "x.py", 1, "Reconciler error: %s", ("no room",), None)
     for _ in range(BURST + 1):

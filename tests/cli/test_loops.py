@@ -91,7 +91,7 @@ def test_a_program_that_stops_by_itself_ends_with_0(number: signal.Signals) -> N
     assert log == ""
 
 
-def test_a_signal_that_is_sent_twice_at_once_is_one_request_to_stop() -> None:
+def test_a_signal_sent_twice_at_once_is_one_stop_request() -> None:
     # As timeout(1) does: to its child, and to its process group, which the child is in.
     with running("clean up") as program:
         program.send_signal(signal.SIGTERM)

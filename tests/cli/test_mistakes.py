@@ -56,20 +56,24 @@ def shell(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_kubeconfig_that_is_no_yaml(shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kubeconfig_that_is_not_yaml_is_one_error_line(
+    shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "bad"
     path.write_text("garbage: [")
     assert "is not valid YAML" in printed(capsys, "run", shell, "--kubeconfig", str(path))
 
 
-def test_a_context_that_is_not_there(shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_context_is_one_error_line(
+    shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "config"
     path.write_text(KUBECONFIG)
     line = printed(capsys, "run", shell, "--kubeconfig", str(path), "--context", "other")
     assert "'other' is not in" in line
 
 
-def test_a_server_that_does_not_answer(
+def test_an_unreachable_server_is_one_error_line(
     shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "config"
@@ -80,7 +84,9 @@ def test_a_server_that_does_not_answer(
         assert line.endswith("(run `kubewright doctor` to check the cluster and the kubeconfig)")
 
 
-def test_a_kubeconfig_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unwritable_kubeconfig_is_one_error_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "file").touch()
     assert "cannot write the kubeconfig" in printed(
         capsys, "dev", "--kubeconfig", str(tmp_path / "file" / "x")
@@ -99,7 +105,7 @@ def test_an_unwritable_recording_file_is_an_error_before_the_run(
     )
 
 
-def test_a_port_that_is_taken(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_in_use_is_one_error_line(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         no_probes = ("--health-probe-bind-address", "0")
@@ -108,7 +114,9 @@ def test_a_port_that_is_taken(shell: str, capsys: pytest.CaptureFixture[str]) ->
     assert line.endswith("choose another with --metrics-bind-address, 0 is off")
 
 
-def test_two_controllers_with_one_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_controllers_with_one_name_are_one_error_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "twins.py"
     twin = SHELL.replace("class Shell", "class Bash").replace("shells", "bashes").replace(": Shell", ": Bash")
     twin = twin.replace("@kw.controller(Shell)", '@kw.controller(Bash, name="shell")')
@@ -117,7 +125,7 @@ def test_two_controllers_with_one_name(tmp_path: Path, capsys: pytest.CaptureFix
     assert "two controllers are named 'shell' (Shell and Bash)" in line
 
 
-def test_a_target_with_a_syntax_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_syntax_error_in_the_target_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "half_written.py"
     path.write_text("import kubewright as kw\n\nclass Spec(kw.Model:\n")
     for command in ("run", "install", "plan", "deploy"):
@@ -138,7 +146,7 @@ async def unprivileged(cluster: Cluster, tmp_path: Path) -> str:
     return str(kubeconfig)
 
 
-async def test_a_cluster_that_answers_forbidden(
+async def test_forbidden_requests_are_one_error_line(
     shell: str, unprivileged: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for command in (
@@ -152,7 +160,7 @@ async def test_a_cluster_that_answers_forbidden(
         assert "missing rule: {apiGroups: " in line, command
 
 
-async def test_a_rehearsal_names_the_missing_rule_of_every_object(
+async def test_a_dry_run_names_the_missing_rule_of_every_object(
     shell: str, unprivileged: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["deploy", shell, "--image", "x", "--dry-run=server", "--kubeconfig", unprivileged]
@@ -228,14 +236,14 @@ def test_wrong_usage_is_one_line_that_names_the_help(
         assert printed.startswith("Usage: ")
 
 
-def test_a_cluster_port_that_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cluster_port_in_use_is_one_error_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         line = printed(capsys, "dev", "--port", str(port), "--kubeconfig", str(tmp_path / "kubeconfig"))
     assert line == f"Error: cannot listen on port {port}: address already in use; choose another with --port"
 
 
-async def test_a_kind_that_is_not_installed(shell: str, cluster: Cluster) -> None:
+async def test_a_kind_that_is_not_installed_is_one_error_line(shell: str, cluster: Cluster) -> None:
     source = await asyncio.to_thread(Path(shell).read_text)
     await asyncio.to_thread(
         Path(shell).write_text, source.replace("example.com", f"{cluster.namespace}.example.com")

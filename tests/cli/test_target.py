@@ -22,7 +22,7 @@ async def shells(shell: Shell, ctx: kw.Context) -> None:
 '''
 
 
-def test_a_file_stands_for_the_controllers_at_its_top_level(tmp_path: Path) -> None:
+def test_a_file_is_a_target_with_its_top_level_controllers(tmp_path: Path) -> None:
     (tmp_path / "my_shell.py").write_text(SHELL)
     operator = load_operator("my_shell.py")
     assert operator.name == "my-shell"
@@ -65,12 +65,12 @@ def test_an_error_in_user_code_is_reported_with_file_and_line(
         load_operator("broken.py")
 
 
-def test_an_operator_by_another_name_is_the_one_where_there_is_no_other(tmp_path: Path) -> None:
+def test_the_only_operator_of_a_file_may_have_any_name(tmp_path: Path) -> None:
     (tmp_path / "by_another_name.py").write_text(SHELL + 'mine = kw.Operator(shells, name="chosen")\n')
     assert load_operator("by_another_name.py").name == "chosen"
 
 
-def test_of_several_operators_one_must_be_named(tmp_path: Path) -> None:
+def test_a_target_with_several_operators_must_name_one(tmp_path: Path) -> None:
     two = 'first = kw.Operator(shells, name="a")\nsecond = kw.Operator(shells, name="b")\n'
     (tmp_path / "two_of_them.py").write_text(SHELL + two)
     with pytest.raises(

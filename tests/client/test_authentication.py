@@ -47,13 +47,13 @@ def anonymous(server: ApiServer) -> ClusterConfig:
     return ClusterConfig(server.config.server, ca_data=server.config.ca_data)
 
 
-async def test_a_client_certificate_says_who_we_are(client: Client) -> None:
+async def test_a_client_certificate_authenticates(client: Client) -> None:
     name, groups = await who(client)
     assert name
     assert "system:masters" in groups
 
 
-async def test_certificate_files_say_who_we_are(api_server: ApiServer, tmp_path: Path) -> None:
+async def test_certificate_files_authenticate(api_server: ApiServer, tmp_path: Path) -> None:
     (tmp_path / "crt").write_bytes(api_server.config.client_cert_data)
     (tmp_path / "key").write_bytes(api_server.config.client_key_data)
     config = replace(
@@ -63,7 +63,7 @@ async def test_certificate_files_say_who_we_are(api_server: ApiServer, tmp_path:
         assert "system:masters" in (await who(client))[1]
 
 
-async def test_a_token_says_who_we_are(api_server: ApiServer) -> None:
+async def test_a_token_authenticates(api_server: ApiServer) -> None:
     async with Client(replace(anonymous(api_server), token=api_server.tokens["jane"])) as client:
         name, groups = await who(client)
     assert name == "jane"
@@ -100,7 +100,7 @@ print(json.dumps({{"apiVersion": info["apiVersion"], "kind": "ExecCredential",
     return ExecPlugin(command=sys.executable, args=(str(program),), interactive_mode="Never")
 
 
-async def test_an_exec_plugin_is_asked_again_when_its_token_expires(
+async def test_an_exec_plugin_runs_again_when_its_token_expires(
     api_server: ApiServer, tmp_path: Path
 ) -> None:
     given = plugin(tmp_path, [api_server.tokens["jane"], api_server.tokens["bob"]], timedelta(seconds=-5))
@@ -109,7 +109,7 @@ async def test_an_exec_plugin_is_asked_again_when_its_token_expires(
         assert (await who(client))[0] == "bob"
 
 
-async def test_an_exec_plugin_is_asked_again_when_its_token_is_refused(
+async def test_an_exec_plugin_runs_again_when_its_token_is_refused(
     api_server: ApiServer, tmp_path: Path
 ) -> None:
     given = plugin(tmp_path, ["withdrawn", api_server.tokens["jane"]], timedelta(hours=1))
@@ -132,7 +132,7 @@ async def test_an_exec_plugin_may_give_a_certificate(api_server: ApiServer, tmp_
         assert "system:masters" in (await who(client))[1]
 
 
-async def test_a_service_account_is_who_its_token_says(
+async def test_a_service_account_token_authenticates(
     api_server: ApiServer, client: Client, namespace: str
 ) -> None:
     await client.create(core_v1.ServiceAccount(Meta("bot", namespace=namespace)))
@@ -151,7 +151,7 @@ async def test_a_service_account_is_who_its_token_says(
     )
 
 
-async def test_a_pod_is_its_service_account(
+async def test_a_pod_authenticates_as_its_service_account(
     api_server: ApiServer, client: Client, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await client.create(core_v1.ServiceAccount(Meta("pod", namespace=namespace)))
@@ -168,7 +168,7 @@ async def test_a_pod_is_its_service_account(
     assert config.namespace == namespace
 
 
-async def test_a_server_may_be_known_by_another_name_than_its_address(api_server: ApiServer) -> None:
+async def test_tls_server_name_overrides_the_name_of_the_server(api_server: ApiServer) -> None:
     async with Client(replace(api_server.config, tls_server_name="localhost")) as client:
         assert "system:masters" in (await who(client))[1]
     async with Client(replace(api_server.config, tls_server_name="other.example.com")) as client:
@@ -176,7 +176,7 @@ async def test_a_server_may_be_known_by_another_name_than_its_address(api_server
             await who(client)
 
 
-async def test_we_can_act_as_another(api_server: ApiServer) -> None:
+async def test_impersonation_acts_as_another_user(api_server: ApiServer) -> None:
     identity = Impersonation("joe", groups=("team-a", "team-b"), extra={"example.com/reason": ("test",)})
     async with Client(replace(api_server.config, impersonate=identity)) as client:
         name, groups = await who(client)
@@ -186,7 +186,7 @@ async def test_we_can_act_as_another(api_server: ApiServer) -> None:
     assert {"team-a", "team-b"} <= groups
 
 
-async def test_acting_as_another_must_be_allowed(api_server: ApiServer) -> None:
+async def test_impersonation_needs_permission(api_server: ApiServer) -> None:
     config = replace(anonymous(api_server), token=api_server.tokens["bob"], impersonate=Impersonation("joe"))
     async with Client(config) as client:
         with pytest.raises(Forbidden) as caught:

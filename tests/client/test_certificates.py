@@ -37,7 +37,7 @@ def certificate(until: datetime, name: str = "other") -> bytes:
     st.integers(-600_000_000, 4_700_000_000),
     st.text("abcdefgh", min_size=1, max_size=64),
 )
-def test_the_end_of_a_life_is_what_the_library_says(seconds: int, name: str) -> None:
+def test_the_expiry_of_a_certificate_equals_that_of_cryptography(seconds: int, name: str) -> None:
     until = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
     assert valid_until(certificate(until, name)) == until
 
@@ -48,7 +48,7 @@ def test_the_first_certificate_of_a_chain_counts_whatever_stands_before_it() -> 
 
 
 @given(st.binary(max_size=200))
-def test_what_is_no_certificate_is_a_value_error(data: bytes) -> None:
+def test_invalid_certificates_raise_value_error(data: bytes) -> None:
     with pytest.raises(ValueError, match="no readable certificate"):
         valid_until(data)
 

@@ -31,7 +31,7 @@ async def test_a_token_and_a_certificate_go_together() -> None:
 
 
 @pytest.mark.parametrize("token", ["two\nlines", "a b", "ü"])
-async def test_a_token_that_would_break_the_header_is_refused_unseen(token: str) -> None:
+async def test_a_token_with_a_line_break_is_refused_without_being_shown(token: str) -> None:
     with pytest.raises(CredentialError) as caught:
         await authenticator(token=token).renew()
     assert token not in str(caught.value)
@@ -49,7 +49,7 @@ async def test_a_token_file_is_read_again_each_minute(tmp_path: Path) -> None:
 
 
 @virtual_time
-async def test_a_credential_is_asked_for_again_when_its_time_is_over() -> None:
+async def test_an_expired_credential_is_requested_again() -> None:
     class Numbered:
         asked = 0
 
@@ -79,7 +79,7 @@ async def test_a_token_file_that_vanishes_leaves_the_old_token(
     assert "going on with what it held" in caplog.text
 
 
-async def test_a_token_file_that_never_was_is_an_error(tmp_path: Path) -> None:
+async def test_a_missing_token_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(CredentialError, match="cannot be read: No such file"):
         await authenticator(token_file=str(tmp_path / "none")).renew()
 
@@ -119,7 +119,7 @@ async def test_a_refused_token_without_another_is_final() -> None:
     assert not await subject.replace(await subject.renew())
 
 
-async def test_many_askers_make_one_request() -> None:
+async def test_concurrent_callers_share_one_request() -> None:
     class Slow:
         asked = 0
 
@@ -144,5 +144,5 @@ async def test_many_askers_make_one_request() -> None:
     assert source.asked == 2
 
 
-def test_a_credential_does_not_show_itself() -> None:
+def test_a_credential_is_not_in_its_repr() -> None:
     assert "sesame" not in repr(Credential("Bearer sesame", b"sesame", b"sesame"))

@@ -84,7 +84,7 @@ async def legacy(exchange: Exchange) -> None:
 
 
 @pytest.mark.parametrize("handler", [Modern(), legacy], ids=["aggregated", "legacy"])
-async def test_both_forms_say_the_same(serve: Serve, handler: Any) -> None:
+async def test_aggregated_and_plain_discovery_agree(serve: Serve, handler: Any) -> None:
     server = await serve(handler)
     async with Client(ClusterConfig(server.url)) as client:
         resources = await client.api_resources()
@@ -111,7 +111,7 @@ async def test_an_unchanged_answer_is_not_sent_again(serve: Serve) -> None:
     ]
 
 
-async def test_a_kind_is_asked_for_once(serve: Serve) -> None:
+async def test_a_kind_is_discovered_once(serve: Serve) -> None:
     server = await serve(legacy)
     async with Client(ClusterConfig(server.url)) as client:
         for _ in range(3):
@@ -120,7 +120,7 @@ async def test_a_kind_is_asked_for_once(serve: Serve) -> None:
     assert [exchange.target for exchange in server.received] == ["/apis/example.com/v1"]
 
 
-async def test_a_kind_that_is_missing_is_asked_for_again(serve: Serve) -> None:
+async def test_a_missing_kind_is_discovered_again(serve: Serve) -> None:
     server = await serve(legacy)
     async with Client(ClusterConfig(server.url)) as client:
         for _ in range(2):
@@ -129,7 +129,7 @@ async def test_a_kind_that_is_missing_is_asked_for_again(serve: Serve) -> None:
     assert len(server.received) == 2
 
 
-async def test_what_is_no_discovery_is_refused(serve: Serve) -> None:
+async def test_invalid_discovery_documents_are_refused(serve: Serve) -> None:
     async def handler(exchange: Exchange) -> None:
         exchange.answer([1, 2])
 

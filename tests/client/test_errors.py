@@ -20,7 +20,7 @@ from kubewright.client import (
 )
 
 
-def test_one_code_is_two_errors_by_reason() -> None:
+def test_the_reason_decides_between_errors_of_one_code() -> None:
     assert isinstance(error_from_status(Status(code=409, reason="AlreadyExists")), AlreadyExists)
     assert isinstance(error_from_status(Status(code=409, reason="Conflict")), Conflict)
 
@@ -127,7 +127,7 @@ def test_retry_after_comes_from_the_header_or_the_details() -> None:
     assert isinstance(error_from_status(status), TooManyRequests)
 
 
-def test_everything_has_the_one_root() -> None:
+def test_all_errors_have_one_base_class() -> None:
     assert issubclass(ApiError, KubewrightError)
     assert issubclass(ConnectionFailed, KubewrightError)
     assert issubclass(TimedOut, TimeoutError)

@@ -58,7 +58,7 @@ async def test_a_credential_is_used_until_it_expires(tmp_path: Path) -> None:
     assert 3500 < left <= 3600
 
 
-async def test_an_expired_credential_is_asked_for_again() -> None:
+async def test_an_expired_credential_runs_the_plugin_again() -> None:
     subject = Authenticator(source(printing({"token": "t", "expirationTimestamp": "2020-01-01T00:00:00Z"})))
     await subject.renew()
     assert subject.current() is None
@@ -114,7 +114,7 @@ async def test_a_plugin_of_another_version_is_refused() -> None:
         await source(other).obtain(refused=False)
 
 
-async def test_a_plugin_that_prints_without_end_is_stopped() -> None:
+async def test_a_plugin_with_endless_output_is_stopped() -> None:
     endless = plugin("import sys\nwhile True: sys.stdout.write('canary' * 100_000)")
     with pytest.raises(CredentialError, match="printed more than 1 MiB") as caught:
         await source(endless).obtain(refused=False)

@@ -23,7 +23,7 @@ from kubewright.client import (
 )
 
 
-def test_every_name_is_there_and_documented() -> None:
+def test_every_client_name_exists_and_has_a_docstring() -> None:
     for name in kubewright.client.__all__:
         assert getattr(kubewright.client, name).__doc__, name
 
@@ -48,7 +48,7 @@ async def test_options_of_a_verb_can_be_passed_on_as_a_dictionary(client: Client
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_what_the_verbs_give_is_public(client: Client, namespace: str) -> None:
+async def test_results_of_the_client_verbs_are_public(client: Client, namespace: str) -> None:
     assert isinstance(await client.server_version(), ServerVersion)
     assert all(isinstance(resource, ApiResource) for resource in await client.api_resources())
     assert isinstance(await client.list(core_v1.ConfigMap, namespace=namespace), ObjectList)

@@ -68,7 +68,7 @@ async def test_reads_pass_and_the_client_itself_stays_open(serve: Serve) -> None
 
 
 @virtual_time
-async def test_a_write_that_waits_to_be_repeated_meets_the_fence_again() -> None:
+async def test_a_retried_write_checks_the_fence_again() -> None:
     loop = asyncio.get_running_loop()
     closes_at = loop.time() + 5
 

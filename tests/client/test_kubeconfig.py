@@ -64,7 +64,7 @@ def test_another_context_can_be_named(tmp_path: Path) -> None:
     assert load_config(write(tmp_path / "config", both), "two").server == "https://two:6443"
 
 
-def test_home_is_where_it_is_found_without_a_word(tmp_path: Path) -> None:
+def test_the_kubeconfig_of_the_home_directory_is_the_default(tmp_path: Path) -> None:
     (tmp_path / "home/.kube").mkdir(parents=True)
     write(tmp_path / "home/.kube/config", document("home"))
     assert load_config().server == "https://home:6443"
@@ -103,7 +103,7 @@ def test_paths_count_from_their_own_file(tmp_path: Path, monkeypatch: pytest.Mon
     assert config.token_file == str(tmp_path / "certs/token")
 
 
-def test_data_goes_before_files() -> None:
+def test_inline_data_overrides_files() -> None:
     user = {
         "client-certificate-data": base64.b64encode(b"crt").decode(),
         "client-certificate": "/missing",
@@ -203,7 +203,7 @@ BAD: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("content", "message"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
-def test_what_cannot_be_used_is_refused_in_one_line(tmp_path: Path, content: Any, message: str) -> None:
+def test_unusable_kubeconfigs_are_refused_in_one_line(tmp_path: Path, content: Any, message: str) -> None:
     file = write(tmp_path / "config", content)
     with pytest.raises(ConfigError, match=message) as caught:
         load_config(file)
@@ -212,12 +212,12 @@ def test_what_cannot_be_used_is_refused_in_one_line(tmp_path: Path, content: Any
     assert str(file) in str(caught.value) or message == "SOCKS"
 
 
-def test_a_missing_file_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"kubeconfig .*/none does not exist"):
         load_config(tmp_path / "none")
 
 
-def test_nothing_at_all_is_said_with_the_way_out() -> None:
+def test_a_missing_configuration_is_reported_with_a_fix() -> None:
     with pytest.raises(
         ConfigError, match=r"no cluster is configured.*Set KUBECONFIG.*`kubewright run --dev`"
     ):
@@ -225,7 +225,7 @@ def test_nothing_at_all_is_said_with_the_way_out() -> None:
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
-def test_no_file_whatsoever_makes_a_traceback(
+def test_no_kubeconfig_file_causes_a_traceback(
     tmp_path_factory: pytest.TempPathFactory, content: bytes
 ) -> None:
     file = tmp_path_factory.getbasetemp() / "fuzzed"
@@ -246,7 +246,7 @@ json_values = st.recursive(
         {}, optional=dict.fromkeys(("clusters", "users", "contexts", "current-context"), json_values)
     )
 )
-def test_no_document_whatsoever_makes_a_traceback(content: dict[str, Any]) -> None:
+def test_no_kubeconfig_document_causes_a_traceback(content: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         config_from_kubeconfig(content)
 

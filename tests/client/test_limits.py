@@ -21,7 +21,7 @@ async def test_a_burst_passes_at_once_and_the_rest_in_turn() -> None:
 
 
 @virtual_time
-async def test_a_rest_earns_a_new_burst_but_no_more() -> None:
+async def test_an_idle_client_regains_one_burst() -> None:
     limiter = RateLimiter(RateLimit(rate=10, burst=2))
     await asyncio.sleep(60)
     loop = asyncio.get_running_loop()

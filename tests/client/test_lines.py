@@ -12,7 +12,7 @@ from kubewright.client.lines import LineSplitter
     st.lists(st.binary(min_size=1).filter(lambda line: b"\n" not in line)),
     st.lists(st.integers(1, 7), min_size=1),
 )
-def test_lines_come_out_as_they_went_in_however_they_are_cut(lines: list[bytes], sizes: list[int]) -> None:
+def test_lines_are_the_same_however_they_are_split(lines: list[bytes], sizes: list[int]) -> None:
     stream = b"".join(line + b"\n" for line in lines)
     splitter = LineSplitter()
     found = b""

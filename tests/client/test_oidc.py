@@ -103,7 +103,7 @@ async def test_a_refused_refresh_says_to_log_in_again(provider: Provider) -> Non
     assert "canary" not in str(caught.value)
 
 
-async def test_without_a_refresh_token_one_must_log_in_again(provider: Provider) -> None:
+async def test_an_expired_token_without_a_refresh_token_requires_a_new_login(provider: Provider) -> None:
     async with Client(configured(provider, id_token=token(-1), refresh_token="")) as client:
         with pytest.raises(CredentialError, match="no refresh token: log in again"):
             await client.server_version()
@@ -139,7 +139,7 @@ async def test_rotated_tokens_are_kept_in_the_kubeconfig(provider: Provider, tmp
     assert os.listdir(tmp_path) == ["config"]
 
 
-async def test_tokens_that_cannot_be_kept_are_used_all_the_same(
+async def test_tokens_that_cannot_be_stored_are_still_used(
     provider: Provider, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = configured(provider, kubeconfig="/does/not/exist/config", user="a")
@@ -160,7 +160,7 @@ async def test_tokens_that_cannot_be_kept_are_used_all_the_same(
         "users: [1, {name: b}]",
     ],
 )
-async def test_a_kubeconfig_that_was_rewritten_meanwhile_stays_as_it_is(
+async def test_a_kubeconfig_rewritten_meanwhile_is_not_overwritten(
     provider: Provider, tmp_path: Path, meanwhile: str
 ) -> None:
     file = tmp_path / "config"
@@ -188,7 +188,7 @@ STRANGE: list[tuple[str, Callable[[Exchange], None], str]] = [
 @pytest.mark.parametrize(
     ("answer", "message"), [case[1:] for case in STRANGE], ids=[case[0] for case in STRANGE]
 )
-async def test_an_issuer_that_is_none_is_named(
+async def test_an_invalid_issuer_is_named(
     serve: Serve, answer: Callable[[Exchange], None], message: str
 ) -> None:
     async def handler(exchange: Exchange) -> None:

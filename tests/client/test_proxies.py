@@ -8,7 +8,7 @@ from kubewright.client.proxies import proxy_for
 PROXY = "http://proxy:3128"
 
 
-def test_without_variables_there_is_none() -> None:
+def test_no_proxy_is_used_without_variables() -> None:
     assert proxy_for("https://k8s.example.com:6443", "", {}) == ""
 
 
@@ -73,6 +73,6 @@ def test_another_kind_of_proxy_is_refused_in_one_line_without_the_password() -> 
 
 
 @pytest.mark.parametrize("url", ["ftp://proxy", "http://", "http://[half"])
-def test_what_is_no_proxy_is_refused(url: str) -> None:
+def test_invalid_proxies_are_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="proxy-url"):
         proxy_for("https://k8s.example.com", url, {})

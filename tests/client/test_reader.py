@@ -25,7 +25,7 @@ async def forgetful(exchange: Exchange) -> None:
         exchange.answer(page("a", "b", "c"))
 
 
-async def test_a_list_that_expires_half_way_is_read_again_whole(serve: Serve) -> None:
+async def test_a_list_that_expires_is_read_again_from_the_start(serve: Serve) -> None:
     server = await serve(forgetful)
     async with Client(ClusterConfig(server.url)) as client:
         listed = await client.list(MAPS, limit=1)
@@ -34,7 +34,7 @@ async def test_a_list_that_expires_half_way_is_read_again_whole(serve: Serve) ->
     assert len(server.received) == 3
 
 
-async def test_pages_that_expire_half_way_are_the_callers_to_ask_for_again(serve: Serve) -> None:
+async def test_expired_pages_are_raised_to_the_caller(serve: Serve) -> None:
     server = await serve(forgetful)
     async with Client(ClusterConfig(server.url)) as client:
         pages = client.list_raw(MAPS, limit=1)
@@ -43,7 +43,7 @@ async def test_pages_that_expire_half_way_are_the_callers_to_ask_for_again(serve
             await anext(pages)
 
 
-async def test_items_that_are_null_are_no_items(serve: Serve) -> None:
+async def test_null_items_are_an_empty_list(serve: Serve) -> None:
     async def handler(exchange: Exchange) -> None:
         exchange.answer({"kind": "ConfigMapList", "metadata": {"resourceVersion": "1"}, "items": None})
 

@@ -42,12 +42,12 @@ async def test_a_list_may_be_of_metadata_alone(client: Client, namespace: str) -
     assert b"canary" not in items[0].raw
 
 
-async def test_a_selector_that_is_none_is_a_bad_request(client: Client, namespace: str) -> None:
+async def test_an_invalid_selector_is_a_bad_request(client: Client, namespace: str) -> None:
     with pytest.raises(BadRequest):
         await client.list(core_v1.ConfigMap, namespace=namespace, labels="a in (")
 
 
-async def test_a_watch_shows_what_happens(client: Client, namespace: str) -> None:
+async def test_a_watch_yields_changes(client: Client, namespace: str) -> None:
     start = (await client.list(core_v1.ConfigMap, namespace=namespace)).resource_version
     created = await client.create(config_map(namespace))
     await client.patch(created, {"data": {"x": "2"}})
@@ -63,7 +63,7 @@ async def test_a_watch_shows_what_happens(client: Client, namespace: str) -> Non
     assert seen == ["ADDED", "MODIFIED", "DELETED"]
 
 
-async def test_a_watch_may_begin_with_the_present_state(client: Client, namespace: str) -> None:
+async def test_a_watch_may_begin_with_the_current_state(client: Client, namespace: str) -> None:
     await client.create(config_map(namespace))
     seen: list[str] = []
     events = client.watch(core_v1.ConfigMap, namespace=namespace, labels="app=test", initial_events=True)

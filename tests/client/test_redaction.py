@@ -37,7 +37,7 @@ def test_a_short_value_does_not_garble_words() -> None:
     assert hide_secret_data('this "is" wrong', body) == f'this "{HIDDEN}" wrong'
 
 
-def test_a_body_that_is_no_json_masks_nothing() -> None:
+def test_a_body_that_is_not_json_has_nothing_to_mask() -> None:
     assert hide_secret_data("as it was", b"{") == "as it was"
 
 

@@ -25,7 +25,7 @@ def body(request: requests.ApiRequest) -> Any:
     return msgspec.json.decode(request.body)
 
 
-def test_get_of_a_core_kind_lies_below_api_v1() -> None:
+def test_get_of_a_core_kind_has_a_path_below_api_v1() -> None:
     request = requests.get(POD, "web", "default")
     assert (request.method, request.path, request.query) == ("GET", "/api/v1/namespaces/default/pods/web", "")
     assert request.verb == "get"
@@ -37,7 +37,7 @@ def test_get_of_a_cluster_scoped_kind_has_no_namespace() -> None:
     assert requests.get(NODE, "n1").path == "/api/v1/nodes/n1"
 
 
-def test_a_custom_kind_lies_below_its_group() -> None:
+def test_a_custom_kind_has_a_path_below_its_group() -> None:
     request = requests.get(FOO, "a", "default", subresource="status")
     assert request.path == "/apis/example.com/v1/namespaces/default/foos/a/status"
     assert request.object == "foos/status.example.com default/a"
@@ -55,13 +55,13 @@ def test_names_with_colons_stay_readable() -> None:
 
 
 @pytest.mark.parametrize("name", ["a/b", "a%2fb", ".", "..", ""])
-def test_a_name_that_would_lead_elsewhere_is_refused(name: str) -> None:
+def test_a_name_with_path_separators_is_refused(name: str) -> None:
     with pytest.raises(InvalidRequest, match="name"):
         requests.get(POD, name, "default")
 
 
 @pytest.mark.parametrize("namespace", ["a/b", "%", ".."])
-def test_a_namespace_that_would_lead_elsewhere_is_refused(namespace: str) -> None:
+def test_a_namespace_with_path_separators_is_refused(namespace: str) -> None:
     with pytest.raises(InvalidRequest, match="namespace"):
         requests.get(POD, "web", namespace)
 
@@ -91,7 +91,7 @@ def test_a_cluster_scoped_object_takes_no_namespace() -> None:
 @given(
     st.text(min_size=1).filter(lambda text: "/" not in text and "%" not in text and text not in (".", ".."))
 )
-def test_any_other_name_comes_back_out_of_the_path(name: str) -> None:
+def test_any_other_name_is_quoted_reversibly_in_the_path(name: str) -> None:
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -128,7 +128,7 @@ def test_a_watch_asks_for_bookmarks() -> None:
     }
 
 
-def test_a_watch_of_the_present_state_asks_as_watch_lists_must() -> None:
+def test_a_watch_of_the_current_state_has_the_watch_list_parameters() -> None:
     asked = query(requests.watch(POD, initial_events=True))
     assert asked["sendInitialEvents"] == "true"
     assert asked["resourceVersionMatch"] == "NotOlderThan"
@@ -250,7 +250,7 @@ def test_apply_without_a_field_manager_is_refused() -> None:
         requests.patch(POD, "web", "default", {}, type="apply")
 
 
-def test_apply_forces_by_default_and_leaves_out_what_may_not_be_stated() -> None:
+def test_apply_forces_by_default_and_leaves_out_read_only_metadata() -> None:
     pod = core_v1.Pod(Meta("web", namespace="default"), spec=core_v1.PodSpec(containers=[]))
     request = requests.apply(pod, field_manager="me")
     assert query(request) == {"fieldManager": "me", "force": "true"}
@@ -260,7 +260,7 @@ def test_apply_forces_by_default_and_leaves_out_what_may_not_be_stated() -> None
     assert "managedFields" in wire["metadata"]
 
 
-def test_apply_without_force_says_nothing_of_it() -> None:
+def test_apply_without_force_has_no_force_parameter() -> None:
     request = requests.apply(
         core_v1.ConfigMap(Meta("a", namespace="default")), field_manager="me", force=False
     )

@@ -24,7 +24,7 @@ def test_every_verb_waits_as_long_as_the_server_asks(request_: ApiRequest, code:
 
 
 @pytest.mark.parametrize("code", [429, 503, 500, 404])
-def test_nothing_is_repeated_that_the_server_did_not_invite(code: int) -> None:
+def test_requests_are_not_retried_without_a_retry_after(code: int) -> None:
     assert retry_delay(READ, refused(code, None), 0) is None
 
 
@@ -47,7 +47,7 @@ def test_a_lost_connection_is_repeated_where_a_second_copy_cannot_harm(
     assert (retry_delay(request_, ConnectionLost("x", sent=True), 0) is not None) is again
 
 
-def test_what_never_left_is_always_repeated() -> None:
+def test_requests_that_were_not_sent_are_always_retried() -> None:
     assert retry_delay(WRITE, ConnectionLost("x", sent=False), 0) is not None
 
 

@@ -74,7 +74,7 @@ async def test_quantities_are_written_as_the_server_writes_them(client: Client, 
 
 
 @pytest.mark.parametrize("text", NO_QUANTITIES)
-async def test_what_is_no_quantity_is_refused_as_by_the_server(
+async def test_invalid_quantities_are_refused_as_by_the_server(
     client: Client, namespace: str, text: str
 ) -> None:
     with pytest.raises(ApiError, match=r"quantit"):

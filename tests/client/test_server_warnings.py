@@ -27,7 +27,7 @@ def test_a_warning_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     assert [record.getMessage() for record in caplog.records] == ["the API server warns: old version"]
 
 
-def test_what_is_remembered_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
+def test_remembered_warnings_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
     log = WarningLog()
     for number in range(REMEMBERED + 1):
         log.deliver([f'299 - "warning {number}"'], "")

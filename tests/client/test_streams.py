@@ -109,14 +109,14 @@ async def broken_chunks(exchange: Exchange) -> None:
 
 
 @pytest.mark.parametrize("handler", [half_an_event, broken_chunks])
-async def test_a_stream_that_breaks_is_no_end(serve: Serve, handler: Handler) -> None:
+async def test_a_broken_stream_raises_an_error(serve: Serve, handler: Handler) -> None:
     server = await serve(handler)
     async with Client(ClusterConfig(server.url)) as client:
         with pytest.raises(ConnectionLost):
             await watched(client)
 
 
-async def test_a_line_that_is_no_event_is_said(serve: Serve) -> None:
+async def test_a_line_that_is_not_an_event_is_an_error(serve: Serve) -> None:
     async def handler(exchange: Exchange) -> None:
         exchange.begin_chunks()
         exchange.chunk(b"<html>\n")
@@ -152,7 +152,7 @@ def test_a_stream_that_stalls_is_noticed(handler: Handler, seconds: int) -> None
     scenario()
 
 
-async def test_leaving_a_watch_closes_its_connection(serve: Serve) -> None:
+async def test_breaking_out_of_a_watch_closes_its_connection(serve: Serve) -> None:
     closed = asyncio.Event()
 
     async def handler(exchange: Exchange) -> None:

@@ -17,7 +17,7 @@ from .objects import config_map, deployment
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def test_the_status_is_written_apart(client: Client, namespace: str) -> None:
+async def test_the_status_is_written_through_its_subresource(client: Client, namespace: str) -> None:
     await client.create(deployment(namespace))
     live = await client.get(apps_v1.Deployment, "web", namespace)
     live.status.replicas = 1
@@ -66,13 +66,13 @@ async def test_a_pod_is_evicted(client: Client, namespace: str) -> None:
         await client.get(core_v1.Pod, "web", namespace)
 
 
-async def test_logs_of_a_pod_that_runs_nowhere_are_refused(client: Client, namespace: str) -> None:
+async def test_logs_of_an_unscheduled_pod_are_refused(client: Client, namespace: str) -> None:
     with pytest.raises(NotFound):
         async for _ in client.pod_logs("none", namespace, tail_lines=5):
             pass
 
 
-async def test_a_token_is_made_for_a_service_account(client: Client, namespace: str) -> None:
+async def test_a_token_is_created_for_a_service_account(client: Client, namespace: str) -> None:
     await client.create(core_v1.ServiceAccount(Meta("bot", namespace=namespace)))
     before = datetime.now(UTC)
     made = await client.token_request("bot", namespace, lifetime=timedelta(minutes=10))

@@ -62,7 +62,7 @@ async def test_a_client_can_be_opened_again(serve: Serve, authority: Authority, 
             assert await client.get(MAPS, "a", "default") == OBJECT
 
 
-async def test_another_name_can_be_expected_of_the_server(
+async def test_tls_verifies_the_configured_server_name(
     serve: Serve, authority: Authority, tmp_path: Path
 ) -> None:
     pair = authority.serving("api", hosts=["k8s.internal"])
@@ -101,7 +101,7 @@ async def test_our_own_expired_certificate_is_called_expired(
             await client.get(MAPS, "a", "default")
 
 
-async def test_speaking_tls_to_a_plain_server_is_explained() -> None:
+async def test_an_https_url_of_a_plain_http_server_is_explained() -> None:
     async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
         writer.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
@@ -125,7 +125,9 @@ BAD_PEM = [
 
 
 @pytest.mark.parametrize(("options", "message"), BAD_PEM)
-async def test_what_is_no_pem_is_refused_unseen(options: dict[str, bytes], message: str) -> None:
+async def test_data_that_is_not_pem_is_refused_without_being_shown(
+    options: dict[str, bytes], message: str
+) -> None:
     async with Client(ClusterConfig("https://127.0.0.1:1", **options)) as client:  # pyright: ignore[reportArgumentType]
         with pytest.raises(ConfigError, match=message) as caught:
             await client.get(MAPS, "a", "default")

@@ -133,7 +133,7 @@ async def test_a_write_with_a_precondition_is_repeated(serve: Serve) -> None:
 
 
 @virtual_time
-async def test_the_server_is_given_the_time_it_asks_for() -> None:
+async def test_retry_after_is_honoured() -> None:
     async with serving(in_turn(busy(429, 3), busy(503, 4), found)) as (client, server):
         started = asyncio.get_running_loop().time()
         await client.create(OBJECT, kind=MAPS)
@@ -150,7 +150,7 @@ async def test_waiting_ends_with_the_time_out() -> None:
         assert len(server.received) == 3
 
 
-async def test_an_eviction_that_the_budget_forbids_comes_back_at_once(serve: Serve) -> None:
+async def test_an_eviction_denied_by_a_budget_is_not_retried(serve: Serve) -> None:
     server = await serve(busy(429, 10))
     async with Client(ClusterConfig(server.url)) as client:
         with pytest.raises(TooManyRequests):
@@ -158,7 +158,7 @@ async def test_an_eviction_that_the_budget_forbids_comes_back_at_once(serve: Ser
     assert len(server.received) == 1
 
 
-async def test_a_gateways_error_page_is_a_server_that_is_unavailable(serve: Serve) -> None:
+async def test_an_error_page_of_a_gateway_is_service_unavailable(serve: Serve) -> None:
     async def gateway(exchange: Exchange) -> None:
         exchange.answer(b"<html>", 503, {"Content-Type": "text/html"})
 
@@ -178,7 +178,7 @@ async def test_plain_text_is_shown(serve: Serve) -> None:
             await client.get(MAPS, "a", "default")
 
 
-async def test_connections_are_kept(serve: Serve) -> None:
+async def test_connections_are_reused(serve: Serve) -> None:
     server = await serve(found)
     async with Client(ClusterConfig(server.url)) as client:
         for _ in range(5):
@@ -205,7 +205,7 @@ async def test_a_refused_token_is_replaced_once(serve: Serve, tmp_path: Path) ->
     assert len(server.received) == 3
 
 
-async def test_without_credentials_a_refusal_says_so(serve: Serve) -> None:
+async def test_unauthorized_errors_mention_missing_credentials(serve: Serve) -> None:
     async def handler(exchange: Exchange) -> None:
         exchange.refuse(401, "Unauthorized", "Unauthorized")
 
@@ -276,7 +276,7 @@ async def test_a_client_that_is_not_open_says_how_to_open_it() -> None:
 
 
 @pytest.mark.parametrize("server", ["", "k8s", "ftp://x", "http://", "http://[half"])
-def test_a_server_that_is_no_url_is_refused(server: str) -> None:
+def test_a_server_that_is_not_a_url_is_refused(server: str) -> None:
     with pytest.raises(ConfigError, match="URL"):
         Client(ClusterConfig(server))
 
@@ -288,7 +288,7 @@ async def test_a_path_before_the_api_is_kept(serve: Serve) -> None:
     assert server.received[0].target == "/k8s/clusters/c-1/api/v1/namespaces/default/configmaps/a"
 
 
-async def test_a_packed_answer_is_read_where_packing_was_asked_for(serve: Serve) -> None:
+async def test_compressed_responses_are_decompressed(serve: Serve) -> None:
     async def packed(exchange: Exchange) -> None:
         assert exchange.headers["accept-encoding"] == "gzip"
         exchange.answer(gzip.compress(msgspec.json.encode(OBJECT)), headers={"Content-Encoding": "gzip"})
@@ -308,7 +308,7 @@ async def test_a_name_and_password_in_the_servers_address_are_shown_to_it_alone(
     assert "canary" not in str(caught.value)
 
 
-async def test_a_header_that_would_begin_another_one_is_not_sent(serve: Serve) -> None:
+async def test_a_header_with_a_line_break_is_not_sent(serve: Serve) -> None:
     server = await serve(found)
     identity = Impersonation("joe\r\nImpersonate-Group: system:masters")
     async with Client(ClusterConfig(server.url, impersonate=identity)) as client:

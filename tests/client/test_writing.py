@@ -39,13 +39,13 @@ async def test_the_server_completes_a_generated_name(client: Client, namespace: 
 
 
 @pytest.mark.parametrize("kind", ["merge", "strategic"])
-async def test_a_document_patches(client: Client, namespace: str, kind: Any) -> None:
+async def test_a_merge_patch_changes_an_object(client: Client, namespace: str, kind: Any) -> None:
     created = await client.create(config_map(namespace))
     patched = await client.patch(created, {"data": {"y": "2"}}, type=kind)
     assert patched.data == {"x": "1", "y": "2"}
 
 
-async def test_a_list_of_operations_patches_what_they_name(client: Client, namespace: str) -> None:
+async def test_a_json_patch_changes_the_named_fields(client: Client, namespace: str) -> None:
     await client.create(config_map(namespace))
     operations = [{"op": "test", "path": "/data/x", "value": "1"}, {"op": "remove", "path": "/data/x"}]
     patched = await client.patch(MAPS, operations, name="a", namespace=namespace, type="json")
@@ -63,7 +63,7 @@ async def test_a_stale_patch_conflicts(client: Client, namespace: str) -> None:
     assert list(caught.value.fields) == []
 
 
-async def test_apply_creates_changes_and_takes_away(client: Client, namespace: str) -> None:
+async def test_apply_creates_changes_and_removes_fields(client: Client, namespace: str) -> None:
     applied = await client.apply(config_map(namespace, a="1", b="2"), field_manager="me")
     assert applied.data == {"a": "1", "b": "2"}
     again = await client.apply(config_map(namespace, a="1", b="2"), field_manager="me")
@@ -110,7 +110,7 @@ async def test_update_changes_only_what_changed(client: Client, namespace: str) 
     assert await client.update(obj, change) == updated
 
 
-async def test_update_tries_again_when_another_writer_was_quicker(client: Client, namespace: str) -> None:
+async def test_update_retries_on_conflict(client: Client, namespace: str) -> None:
     obj = await client.create(config_map(namespace, count="0"))
 
     def increment(current: core_v1.ConfigMap) -> None:
@@ -175,7 +175,7 @@ async def test_a_collection_is_deleted_by_selector(client: Client, namespace: st
     assert left - {"kube-root-ca.crt"} == {"kept"}
 
 
-async def test_a_dry_run_leaves_nothing(client: Client, namespace: str) -> None:
+async def test_a_dry_run_stores_nothing(client: Client, namespace: str) -> None:
     tried = await client.create(config_map(namespace), dry_run=True)
     assert tried.metadata.uid
     with pytest.raises(NotFound):

@@ -37,7 +37,7 @@ def deleted(name, namespace, logger, **_):
 """
 
 
-async def test_an_operator_creates_updates_and_lets_go(cluster: Cluster, tmp_path: Path) -> None:
+async def test_a_kopf_operator_handles_create_update_and_delete(cluster: Cluster, tmp_path: Path) -> None:
     group = f"{cluster.namespace}.example"
     widgets = Kind(group=group, version="v1", kind="Widget", plural="widgets", namespaced=True, status=True)
     await cluster.client.create(definition(group), kind=CUSTOM_RESOURCE_DEFINITION)

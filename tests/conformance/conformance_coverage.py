@@ -137,7 +137,7 @@ RELIED_ON: dict[str, tuple[str, ...]] = {
     ),
     "a watch is lines of JSON as they happen": (
         "watches-unselected",
-        f"{BEHAVIOUR}test_events_come_as_they_happen",
+        f"{BEHAVIOUR}test_events_are_sent_at_once",
     ),
     "a watch starts with the state, or after a revision": (
         "watches-from-nothing",
@@ -158,7 +158,7 @@ RELIED_ON: dict[str, tuple[str, ...]] = {
     ),
     "bookmarks": (
         "watches-bookmarks-from-nothing",
-        "tests/devserver/test_watches.py::test_bookmarks_come_each_minute_and_before_the_end",
+        "tests/devserver/test_watches.py::test_bookmarks_are_sent_each_minute_and_before_the_end",
     ),
     "a watch ends at its time": (
         "watches-from-any",
@@ -449,7 +449,7 @@ EASILY_WRONG: dict[str, tuple[str, ...]] = {
     "YAML 1.1": ("objects-create-yaml-boolean",),
     "events by object": ("workloads-events-by-uid", "lists-fields-in-events"),
     "buffered watches, dead connections, webhooks in the same loop": (
-        f"{BEHAVIOUR}test_events_come_as_they_happen",
+        f"{BEHAVIOUR}test_events_are_sent_at_once",
         f"{BEHAVIOUR}test_a_connection_is_usable_after_a_watch",
         "webhooks-create-slow",
     ),
@@ -457,8 +457,8 @@ EASILY_WRONG: dict[str, tuple[str, ...]] = {
     "webhooks": ("webhooks-create-order", "webhooks-dry-run", "webhooks-generated", "webhooks-create-uid"),
     "deletion that kubectl waits for, annotations kept": ("watches-by-name", KUBECTL),
     "racing writers": (
-        f"{BEHAVIOUR}test_patches_that_race_are_tried_again",
-        f"{BEHAVIOUR}test_of_puts_that_race_one_wins",
+        f"{BEHAVIOUR}test_racing_patches_are_all_applied",
+        f"{BEHAVIOUR}test_one_of_several_racing_puts_wins",
     ),
     "numbers and texts": ("history-one-revision", "definitions-numbers"),
     "evictions past budgets": ("workloads-evict-guarded", "workloads-budget-spent"),

@@ -43,7 +43,7 @@ def together(work: Callable[[int], int]) -> list[int]:
     return sorted(found)
 
 
-def test_patches_that_race_are_tried_again(target: Target, place: str) -> None:
+def test_racing_patches_are_all_applied(target: Target, place: str) -> None:
     send(target, "POST", place, {"metadata": {"name": "patched"}})
     patch = lambda number: send(target, "PATCH", f"{place}/patched", {"data": {f"k{number}": "v"}}, MERGE)  # noqa: E731
     assert together(lambda number: patch(number).status) == [200] * WRITERS
@@ -87,7 +87,7 @@ def test_applies_that_race_to_create_an_object_all_take_effect(target: Target, p
     assert len(send(target, "GET", f"{place}/raced").body["data"]) == WRITERS
 
 
-def test_of_puts_that_race_one_wins(target: Target, place: str) -> None:
+def test_one_of_several_racing_puts_wins(target: Target, place: str) -> None:
     found = send(target, "POST", place, {"metadata": {"name": "put"}}).body
 
     def put(number: int) -> int:
@@ -108,7 +108,7 @@ def watching(target: Target, path: str) -> Iterator[http.client.HTTPResponse]:
         connection.close()
 
 
-def test_events_come_as_they_happen(target: Target, place: str) -> None:
+def test_events_are_sent_at_once(target: Target, place: str) -> None:
     revision = send(target, "GET", place).body["metadata"]["resourceVersion"]
     with watching(target, f"{place}?watch=1&timeoutSeconds=300&resourceVersion={revision}") as response:
         assert response.getheader("Transfer-Encoding") == "chunked"
@@ -157,7 +157,7 @@ def test_a_changed_definition_ends_the_watches_on_its_objects(target: Target) ->
         send(target, "DELETE", f"{DEFINITIONS}/ended.behaviour.ex.io")
 
 
-def test_heads_alone_are_given_of_health_and_of_no_object(target: Target) -> None:
+def test_head_requests_are_served_for_health_checks_and_refused_for_objects(target: Target) -> None:
     connection = target.connect("")
     try:
         for path, status in (

@@ -127,7 +127,7 @@ def doubt(desired: JsonObject, live: JsonObject, fields: JsonObject) -> str | No
     return None if found is None else found.field
 
 
-def test_skips_an_apply_of_what_is_there_among_defaults_and_fields_of_others() -> None:
+def test_skips_an_apply_if_all_desired_fields_are_live_and_ours() -> None:
     assert doubt_after(lambda desired: None) is None
 
 
@@ -144,7 +144,7 @@ def test_sends_when_a_field_or_an_element_is_no_longer_desired() -> None:
     assert doubt_after(lambda d: d["spec"].pop("replicas")) == "spec.replicas"
 
 
-def test_sends_a_field_that_is_there_but_not_ours() -> None:
+def test_sends_a_field_that_another_manager_owns() -> None:
     assert (
         doubt_after(lambda d: d["metadata"]["labels"].update(added="by-another")) == "metadata.labels.added"
     )
@@ -212,7 +212,7 @@ def test_matches_keys_that_the_server_filled_in() -> None:
     assert doubt({"spec": {"ports": [{"port": 80}, {"port": 80, "protocol": "UDP"}]}}, live, both) is not None
 
 
-def test_sends_when_an_element_is_there_twice() -> None:
+def test_sends_when_a_list_has_duplicate_elements() -> None:
     fields = {"f:spec": {"f:items": {'k:{"name":"a"}': {".": {}, "f:name": {}}}}}
     twice = {"spec": {"items": [{"name": "a"}, {"name": "a"}]}}
     assert doubt({"spec": {"items": [{"name": "a"}]}}, twice, fields) == "spec.items[0]"
@@ -270,7 +270,7 @@ def altering_server(memory: ApplyMemory) -> tuple[JsonObject, JsonObject, JsonOb
     return desired, content, own
 
 
-def test_what_the_server_alters_is_not_sent_again_while_the_object_is_what_the_answer_was() -> None:
+def test_fields_altered_by_the_server_are_not_applied_again_while_the_object_equals_the_response() -> None:
     memory = ApplyMemory("ours")
     desired, content, own = altering_server(memory)
 
@@ -288,7 +288,7 @@ def test_what_the_server_alters_is_not_sent_again_while_the_object_is_what_the_a
     assert must_send({"metadata": {"name": "a", "labels": {"x": "y"}}}, version="9")
 
 
-def test_what_the_server_alters_is_sent_again_when_another_manager_becomes_a_joint_owner() -> None:
+def test_fields_altered_by_the_server_are_applied_again_when_another_manager_shares_them() -> None:
     memory = ApplyMemory("ours")
     desired, content, own = altering_server(memory)
     joint = entry({"f:spec": {"f:cpu": {}}}, manager="theirs")
@@ -297,7 +297,7 @@ def test_what_the_server_alters_is_sent_again_when_another_manager_becomes_a_joi
     )
 
 
-def test_another_desired_object_is_sent_whatever_was_remembered() -> None:
+def test_a_changed_desired_object_is_sent_whatever_was_remembered() -> None:
     memory = ApplyMemory("ours")
     desired, content, own = altering_server(memory)
     other = copy.deepcopy(desired)
@@ -336,7 +336,7 @@ def drift_after(change: Callable[[JsonObject], object]) -> str | None:
     return None if found is None or found.drift is None else found.drift.text
 
 
-def test_drift_is_a_change_of_what_was_applied_before() -> None:
+def test_drift_is_a_change_of_applied_fields() -> None:
     assert drift_after(lambda live: None) is None
     assert drift_after(lambda live: live["metadata"]["labels"].update(more="theirs")) is None
     assert drift_after(lambda live: live["spec"].update(replicas=9)) == "spec.replicas"
@@ -344,7 +344,7 @@ def test_drift_is_a_change_of_what_was_applied_before() -> None:
     assert drift_after(lambda live: containers(live).reverse()) == "spec.template.spec.containers[1]"
 
 
-def test_what_the_server_itself_alters_is_no_drift() -> None:
+def test_fields_altered_by_the_server_are_not_drift() -> None:
     memory = ApplyMemory("ours")
     desired, content, own = altering_server(memory)
     found = memory.reason_to_send(DEPLOYMENT, desired, live_object(content | {"other": 1}, own, version="6"))
@@ -357,7 +357,7 @@ def test_what_the_server_itself_alters_is_no_drift() -> None:
     assert (found.drift.text, found.drift.live) == ("spec.cpu", "7")
 
 
-def test_a_change_of_an_object_of_which_nothing_is_desired_is_no_drift() -> None:
+def test_a_change_of_an_object_without_desired_fields_is_not_drift() -> None:
     memory, bare = ApplyMemory("ours"), {"metadata": {"name": "demo", "namespace": "ns"}}
     theirs = entry({"f:spec": {"f:replicas": {}}}, manager="theirs")
     memory.learn(DEPLOYMENT, bare, live_object(defaulted(deployment()), theirs))
@@ -382,7 +382,7 @@ def test_a_status_is_compared_by_our_entry_of_the_subresource() -> None:
     assert must_send({"ready": 1, "other": 2})
 
 
-def test_a_status_made_of_the_same_is_the_same_whatever_time_is_stamped_into_it() -> None:
+def test_a_status_that_differs_only_in_transition_times_is_unchanged() -> None:
     memory = ApplyMemory("ours")
     own = entry({"f:status": {"f:at": {}}}, subresource="status")
     answer = live_object({"metadata": {"name": "a"}, "status": {}}, own)
@@ -408,14 +408,14 @@ def test_a_status_made_of_the_same_is_the_same_whatever_time_is_stamped_into_it(
         ({"spec": {"a": [{"b": []}]}}, {"spec": {"a": [{}]}}, True),
     ],
 )
-def test_an_empty_value_that_an_apply_did_not_leave_there_may_come_with_the_next(
+def test_an_empty_value_that_the_server_dropped_is_applied_again(
     part: JsonObject, answer: JsonObject, again: bool
 ) -> None:
     assert may_change_again(part, live_object(answer, entry({}))) is again
     assert may_change_again(part, raw_object(encode(answer | {"metadata": {"name": "x"}})))
 
 
-def test_a_mismatch_names_the_field_and_what_is_there() -> None:
+def test_a_mismatch_names_the_field_and_its_live_value() -> None:
     live = defaulted(deployment())
     assert list(mismatches(deployment(), live)) == []
     containers(live)[1]["env"][0]["value"] = "2"
@@ -452,7 +452,9 @@ def with_defaults(value: Any, extra: Any) -> Any:
 
 
 @given(specs, leaves)
-def test_what_was_applied_is_not_applied_again_whatever_the_server_adds(spec: JsonObject, extra: Any) -> None:
+def test_unchanged_objects_are_not_applied_again_whatever_the_server_adds(
+    spec: JsonObject, extra: Any
+) -> None:
     assert doubt({"spec": spec}, {"spec": with_defaults(spec, extra)}, {"f:spec": fields_of(spec)}) is None
 
 
@@ -475,7 +477,7 @@ def variants(value: Any) -> list[Any]:
 
 
 @given(specs, st.data())
-def test_any_one_change_of_what_was_applied_is_sent(spec: JsonObject, data: st.DataObject) -> None:
+def test_any_change_of_an_applied_field_is_sent(spec: JsonObject, data: st.DataObject) -> None:
     desired = data.draw(st.sampled_from(variants(spec)))
     live = {"spec": with_defaults(spec, 1)}
     assert doubt({"spec": desired}, live, {"f:spec": fields_of(spec)}) is not None
@@ -549,7 +551,7 @@ def test_the_atomic_types_and_maps_are_those_that_kubernetes_declares() -> None:
     assert fields == ATOMIC_FIELDS
 
 
-def test_a_built_in_kind_needs_no_answer_to_know_its_atomic_fields() -> None:
+def test_atomic_fields_of_built_in_kinds_are_known_before_the_first_apply() -> None:
     kind = kind_of(apps_v1.Deployment)
     desired = deployment()
     desired["spec"]["selector"] = {"matchLabels": {"app": "demo"}}

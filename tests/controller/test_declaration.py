@@ -141,7 +141,7 @@ async def test_a_declared_controller_can_still_be_called() -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused_with_the_way_out(declare: Any, message: str) -> None:
+def test_impossible_declarations_are_refused_with_a_fix(declare: Any, message: str) -> None:
     with pytest.raises(DeclarationError) as refusal:
         declare()
     assert message in str(refusal.value)
@@ -165,7 +165,7 @@ def test_sources_and_watches_are_distinguished() -> None:
     assert [watched.kind for watched in declared.watches] == [Note]
 
 
-def test_an_operator_brings_what_it_reconciles_and_what_it_names_but_no_kind_of_others() -> None:
+def test_an_operator_installs_its_own_kinds_but_no_external_ones() -> None:
     operator = Operator(
         Controller(Shell, reconcile, owns=[Note], watches=[watch(Zone, map=lambda zone: [])]),
         Controller(Shell, reconcile, name="again"),

@@ -48,7 +48,7 @@ def test_a_controller_alone_may_read_its_kind_and_patch_its_status() -> None:
     ]
 
 
-def test_children_finalizers_watches_and_needs_add_no_more_than_they_take() -> None:
+def test_children_finalizers_watches_and_needs_add_only_the_rules_they_use() -> None:
     declared = Controller(
         Shell,
         Finalizing(),
@@ -81,7 +81,7 @@ def test_a_lease_is_limited_by_name_wherever_that_works() -> None:
     assert {found.resources for found in review_rules()} == {("tokenreviews",), ("subjectaccessreviews",)}
 
 
-def test_what_is_not_declared_is_refused_with_the_line_to_add() -> None:
+def test_undeclared_access_is_refused_with_the_line_to_add() -> None:
     permissions = Permissions(Controller(Shell, reconcile, owns=[Note]))
     permissions.require(kind_of(Note), "get", "create", "patch")
     with pytest.raises(UndeclaredAccess, match=r'add needs=\[kw.needs\(Note, "delete"\)\]'):
@@ -92,7 +92,7 @@ def test_what_is_not_declared_is_refused_with_the_line_to_add() -> None:
         permissions.require(kind_of(Zone), "get")
 
 
-def test_a_kind_that_is_written_and_not_declared_is_owned_first_of_all() -> None:
+def test_the_advice_for_an_undeclared_write_names_owns_first() -> None:
     permissions = Permissions(Controller(Shell, reconcile))
     with pytest.raises(UndeclaredAccess) as refusal:
         permissions.require(kind_of(core_v1.ConfigMap), "get", "create", "patch")

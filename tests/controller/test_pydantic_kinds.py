@@ -38,7 +38,7 @@ async def ranges(found: Range, ctx: kw.Context) -> None:
     await ctx.patch_status(found, RangeStatus(size=found.spec.high - found.spec.low))
 
 
-async def test_an_invalid_object_is_reported_once_and_the_others_go_on(cluster: Cluster) -> None:
+async def test_an_invalid_object_is_reported_once_and_the_others_are_reconciled(cluster: Cluster) -> None:
     await cluster.install(Range)
     # The schema cannot compare two fields, so the server accepts it.
     document: dict[str, Any] = {

@@ -42,7 +42,7 @@ def unexpected(state: RawObject, error: BaseException) -> None:
     raise AssertionError(f"{state.meta.key} is not bad: {error}")
 
 
-def test_a_change_knows_its_type_and_decodes_when_looked_at() -> None:
+def test_a_change_has_its_type_and_decodes_lazily() -> None:
     seen = change(note(text="old"), note(text="new"))
     assert seen.type == "update"
     assert seen.old is not None
@@ -53,7 +53,7 @@ def test_a_change_knows_its_type_and_decodes_when_looked_at() -> None:
     assert change(note(), None).type == "delete"
 
 
-def test_a_map_sees_the_states_before_and_after_and_each_key_comes_once() -> None:
+def test_a_map_function_sees_the_old_and_new_state_and_each_key_is_enqueued_once() -> None:
     watched = watch(Note, map=lambda found: [ObjectKey("ns", found.text), ObjectKey("ns", "always")])
     assert watched.requests(change(note(text="x"), note(text="y")), nothing, unexpected) == {
         ObjectKey("ns", "x"),
@@ -62,7 +62,7 @@ def test_a_map_sees_the_states_before_and_after_and_each_key_comes_once() -> Non
     }
 
 
-def test_an_index_leads_from_the_watched_object_to_those_that_name_it() -> None:
+def test_an_index_maps_a_watched_object_to_the_objects_that_refer_to_it() -> None:
     by_size = Index(Shell, lambda shell: [str(shell.spec.size)])
     asked: list[tuple[Index[Shell], str]] = []
 
@@ -75,13 +75,13 @@ def test_an_index_leads_from_the_watched_object_to_those_that_name_it() -> None:
     assert asked == [(by_size, "3")]
 
 
-def test_a_filtered_change_is_never_decoded() -> None:
+def test_a_change_dropped_by_a_predicate_is_never_decoded() -> None:
     broken = RawObject(note().meta, b'{"text": 5}')
     watched = watch(Note, map=lambda found: [found.key], when=on("delete"))
     assert watched.requests(change(None, broken), nothing, unexpected) == set()
 
 
-def test_the_good_state_is_mapped_when_the_other_one_cannot_be() -> None:
+def test_the_decodable_state_is_mapped_if_the_other_one_cannot_be_decoded() -> None:
     broken = RawObject(note().meta, b'{"text": 5}')
     watched = watch(Note, map=lambda found: [ObjectKey("ns", found.text)])
     reported: list[RawObject] = []
@@ -94,7 +94,7 @@ def test_the_good_state_is_mapped_when_the_other_one_cannot_be() -> None:
     assert reported == [broken, broken]
 
 
-def test_a_filter_that_fails_passes_the_change() -> None:
+def test_a_predicate_that_fails_passes_the_change() -> None:
     def fails(seen: Change[Note]) -> bool:
         raise LookupError("a mistake")
 
@@ -115,14 +115,14 @@ def test_a_map_that_returns_no_keys_is_reported() -> None:
     assert reported == ["the map of watch(Note) returned 'ns/a': expected ObjectKey(namespace, name)"]
 
 
-def test_the_generation_filter_drops_updates_of_status_alone() -> None:
+def test_the_generation_predicate_drops_status_only_updates() -> None:
     assert not generation_changed(change(note(generation=1), note(generation=1, text="x")))
     assert generation_changed(change(note(generation=1), note(generation=2)))
     assert generation_changed(change(None, note()))
     assert generation_changed(change(note(), None))
 
 
-def test_labels_and_annotations_pass_where_they_differ() -> None:
+def test_label_and_annotation_predicates_pass_changes() -> None:
     plain, labelled, noted = (
         note(),
         note(labels={"a": "b"}),
@@ -143,7 +143,7 @@ def test_labels_and_annotations_pass_where_they_differ() -> None:
         assert passes(change(plain, None))
 
 
-def test_the_label_filter_passes_what_just_ceased_to_match() -> None:
+def test_the_label_predicate_passes_objects_that_just_stopped_matching() -> None:
     matches = with_labels("app=web")
     web, other = note(labels={"app": "web"}), note(labels={"app": "db"})
     assert matches(change(None, web))
@@ -151,7 +151,7 @@ def test_the_label_filter_passes_what_just_ceased_to_match() -> None:
     assert not matches(change(other, other))
 
 
-def test_filters_are_combined() -> None:
+def test_predicates_are_combined() -> None:
     seen = change(note(generation=1), note(generation=2))
     assert all_of(on("update"), generation_changed)(seen)
     assert not all_of(on("create"), generation_changed)(seen)
@@ -163,7 +163,7 @@ def child(api_version: str, *, kind: str = "Shell", controller: bool | None = Tr
     return raw(Note(Meta("a", namespace="ns", owner_references=[owner])))
 
 
-def test_children_lead_to_the_owner_that_controls_them_whatever_its_version() -> None:
+def test_children_reconcile_their_controlling_owner_whatever_its_version() -> None:
     found = ObjectKey("ns", "owner")
     children: Owned[Note] = owned(Note)
     shell = kind_of(Shell)

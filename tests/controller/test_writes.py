@@ -20,7 +20,7 @@ SECRET = Kind(group="", version="v1", kind="Secret", plural="secrets", builtin=T
 OWNER = PartialMeta(name="owner", namespace="ns", uid="u1")
 
 
-def test_a_child_is_sent_without_what_the_server_writes_and_into_the_owners_namespace() -> None:
+def test_a_child_is_applied_without_server_fields_in_the_namespace_of_its_owner() -> None:
     child = {
         "apiVersion": "shells.example.com/v1",
         "kind": "Shell",
@@ -65,7 +65,7 @@ def test_the_owner_reference_names_the_controller_once() -> None:
     assert with_owner(owned, kind_of(Note), OWNER, kind_of(Shell)) == owned
 
 
-def test_what_the_cluster_forbids_to_own_is_refused() -> None:
+def test_owner_references_that_the_cluster_forbids_are_refused() -> None:
     elsewhere = {"metadata": {"name": "a", "namespace": "b"}}
     with pytest.raises(CannotOwn, match="another namespace"):
         with_owner(elsewhere, kind_of(Note), OWNER, kind_of(Shell))

@@ -140,7 +140,7 @@ async def test_reports_a_scale_without_a_selector(cluster: Cluster) -> None:
     )
 
 
-async def test_without_metrics_no_number_is_desired(cluster: Cluster) -> None:
+async def test_autoscalers_desire_no_change_without_metrics(cluster: Cluster) -> None:
     await cluster.create(deployment("api", 2))
     await cluster.eventually(apps_v1.Deployment, "api", lambda item: item.status.ready_replicas == 2)
     target = autoscaling_v2.CrossVersionObjectReference(api_version="apps/v1", kind="Deployment", name="api")

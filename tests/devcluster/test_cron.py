@@ -25,7 +25,7 @@ START = datetime(2026, 1, 31, 23, 59, 30, tzinfo=UTC)
         ("@yearly", datetime(2027, 1, 1, 0, 0, tzinfo=UTC)),
     ],
 )
-def test_the_next_run(text: str, expected: datetime) -> None:
+def test_a_schedule_has_the_next_run_that_cron_has(text: str, expected: datetime) -> None:
     assert Schedule.parse(text).next_after(START) == expected
 
 

@@ -28,7 +28,7 @@ def test_only_the_last_missed_run_is_due() -> None:
     assert (last, following, missed) == (NOON + timedelta(minutes=20), NOON + timedelta(minutes=30), 2)
 
 
-def test_nothing_is_due_before_its_time() -> None:
+def test_cron_jobs_are_not_due_early() -> None:
     last, following, missed = missed_times(Schedule.parse("@daily"), NOON, NOON, None)
     assert (last, following, missed) == (None, NOON + timedelta(hours=12), 0)
 

@@ -70,7 +70,7 @@ async def test_nodes_that_are_not_eligible_run_no_pod(cluster: Cluster) -> None:
     assert await pods_of(cluster, "agent") == []
 
 
-async def test_with_a_surge_the_old_pod_stays_until_the_new_one_is_available(cluster: Cluster) -> None:
+async def test_old_pods_stay_until_new_ones_are_available_with_max_surge(cluster: Cluster) -> None:
     careful = daemon_set("agent")
     rolling = apps_v1.RollingUpdateDaemonSet(max_surge=1, max_unavailable=0)
     careful.spec.update_strategy = apps_v1.DaemonSetUpdateStrategy(

@@ -139,7 +139,9 @@ def test_a_node_selector_must_match() -> None:
         ("disk", "Gt", ["4"], False),
     ],
 )
-def test_node_affinity_operators(key: str, operator: str, values: list[str], matches: bool) -> None:
+def test_node_affinity_operators_match_labels(
+    key: str, operator: str, values: list[str], matches: bool
+) -> None:
     requirement = core_v1.NodeSelectorRequirement(key=key, operator=operator, values=values)
     term = core_v1.NodeSelectorTerm(match_expressions=[requirement])
     assert matches_term(term, node()) is matches

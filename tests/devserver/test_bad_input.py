@@ -39,7 +39,7 @@ BODIES: dict[str, tuple[bytes, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("name", BODIES)
-async def test_a_bad_body_is_the_clients_mistake(name: str, http: Http) -> None:
+async def test_a_malformed_body_is_a_client_error(name: str, http: Http) -> None:
     body, headers = BODIES[name]
     reply = await http.request("POST", P, body, headers)
     assert reply.status in (400, 415, 422), reply
@@ -47,7 +47,7 @@ async def test_a_bad_body_is_the_clients_mistake(name: str, http: Http) -> None:
     assert (await http.request("GET", "/livez")).status == 200
 
 
-async def test_patch_bombs_are_refused(http: Http) -> None:
+async def test_exponentially_growing_patches_are_refused(http: Http) -> None:
     await http.create(P, {"metadata": {"name": "a"}, "data": {"a": "x" * 1000}})
     copies = [{"op": "copy", "from": "/data", "path": f"/data/n{index}"} for index in range(40)]
     assert (await http.request("PATCH", f"{P}/a", copies, JSON_PATCH)).status in (413, 422)
@@ -71,7 +71,7 @@ async def test_a_body_of_4_mb_is_too_large(http: Http) -> None:
     assert (await http.request("GET", f"{P}/big")).status == 404
 
 
-async def test_repeated_keys_are_seen_however_many(http: Http) -> None:
+async def test_repeated_keys_are_reported_however_many(http: Http) -> None:
     body = b'{"metadata":{"name":"twice"},"data":{' + b",".join([b'"a":"1"'] * 5000) + b"}}"
     assert (await http.request("POST", f"{P}?fieldValidation=Strict", body)).status == 400
     reply = await http.request("POST", P, body)
@@ -130,7 +130,7 @@ async def test_patterns_that_the_real_server_cannot_compile_are_refused(pattern:
     assert reply.status == 422, reply
 
 
-async def test_rules_end_at_their_cost(http: Http) -> None:
+async def test_validation_rules_stop_at_their_cost_limit(http: Http) -> None:
     words = {"type": "array", "maxItems": 1000, "items": {"type": "string", "maxLength": 10}}
     nested = "self.all(x, self.all(y, self.all(z, self.all(w, x + y + z + w != 'x'))))"
     reply = await http.request(
@@ -140,7 +140,7 @@ async def test_rules_end_at_their_cost(http: Http) -> None:
     assert "cost" in reply.json()["message"]
 
 
-async def test_policies_end_at_their_cost(http: Http) -> None:
+async def test_admission_policies_stop_at_their_cost_limit(http: Http) -> None:
     """A policy knows no bounds of what it reads, so that only counting at run time stops it."""
     names = [f"n{index}" for index in range(2000)]
     nested = "object.data.all(a, object.data.all(b, object.data.all(c, a + b + c != 'x')))"

@@ -40,7 +40,7 @@ async def token(http: Http) -> Any:
 
 
 @virtual_time
-async def test_a_token_ends_when_its_time_has_come() -> None:
+async def test_a_token_expires_by_the_clock_of_the_server() -> None:
     async with Server() as server, Http(server) as http:
         await http.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "robot"}})
         issued = await token(http)
@@ -58,7 +58,7 @@ async def test_a_token_ends_when_its_time_has_come() -> None:
 
 
 @virtual_time
-async def test_what_the_server_dates_follows_its_clock() -> None:
+async def test_timestamps_follow_the_clock_of_the_server() -> None:
     async with Server(disable_admission_plugins=["ServiceAccount"]) as server, Http(server) as http:
         await http.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "robot"}})
         await http.create("/api/v1/persistentvolumes", VOLUME)

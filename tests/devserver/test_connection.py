@@ -22,7 +22,7 @@ async def test_pipelined_requests_are_answered_in_order(http: Http) -> None:
     assert [(await wire.reply()).status for _ in range(4)] == [200, 201, 200, 404]
 
 
-async def test_a_long_pipeline_is_held_back_not_lost(http: Http) -> None:
+async def test_a_long_pipeline_is_throttled_and_not_lost(http: Http) -> None:
     wire = await http.open()
     for index in range(100):
         wire.send("PATCH", f"{P}/nope{index}", b"{}", {"Content-Type": "application/merge-patch+json"})
@@ -59,7 +59,7 @@ async def test_a_watch_leaves_the_connection_usable(http: Http) -> None:
     assert (await wire.reply()).body == b"ok"
 
 
-async def test_clients_that_go_away_leave_nothing_behind(server: Server, http: Http) -> None:
+async def test_disconnected_clients_leave_no_watch(server: Server, http: Http) -> None:
     await http.request("GET", "/livez")
     before = server.statistics()
     wires = [await http.open() for _ in range(20)]

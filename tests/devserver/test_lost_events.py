@@ -147,7 +147,7 @@ async def kubelet(door: Door, name: str, uid: str, chance: random.Random) -> Non
 
 
 @pytest.mark.seeds(*range(4))
-def test_every_reader_comes_to_know_what_there_is(seed: int) -> None:
+def test_every_watcher_reaches_the_current_state(seed: int) -> None:
     chance = random.Random(seed)
 
     @virtual_time

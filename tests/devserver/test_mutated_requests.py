@@ -147,7 +147,7 @@ class Failures(logging.Handler):
         st.tuples(st.sampled_from(range(len(REQUESTS))), st.integers(0, 2**32)), min_size=30, max_size=30
     )
 )
-def test_no_bent_request_makes_the_server_fail(choices: list[tuple[int, int]]) -> None:
+def test_no_mutated_request_causes_a_server_error(choices: list[tuple[int, int]]) -> None:
     failures = Failures()
     logging.getLogger("kubewright.devserver").addHandler(failures)
 

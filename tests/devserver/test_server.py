@@ -53,7 +53,7 @@ async def test_the_service_of_the_server_leads_to_it(server: Server, http: Http)
     assert published["data"] == {"client-ca-file": server.ca_pem.decode()}
 
 
-async def test_tokens_are_users(server: Server, http: Http) -> None:
+async def test_bearer_tokens_authenticate_users(server: Server, http: Http) -> None:
     token = server.add_user("jane", ["people"])
     context = ssl.create_default_context(cadata=server.ca_pem.decode())
     wire = HttpConnection(*await asyncio.open_connection("127.0.0.1", server.port, ssl=context))
@@ -74,7 +74,7 @@ async def test_discovery_is_not_sent_twice(http: Http) -> None:
     assert (await http.request("GET", "/apis", headers={**accept, "If-None-Match": tag})).status == 304
 
 
-async def test_documents_are_indented_for_those_who_read_them(http: Http) -> None:
+async def test_documents_are_indented_on_request(http: Http) -> None:
     reader = {"User-Agent": "curl/8"}
     for path, headers in (("/version", {}), ("/", {}), ("/api", reader), ("/apis/apps/v1", reader)):
         assert (await http.request("GET", path, headers=headers)).body.startswith(b'{\n  "'), path

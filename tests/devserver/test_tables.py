@@ -65,7 +65,7 @@ def test_paths_find_values(path: str, values: list[object]) -> None:
 
 
 @pytest.mark.parametrize("path", [".a[", ".a[b]", "..", "[?(@.a", ".a b"])
-def test_other_texts_are_no_paths(path: str) -> None:
+def test_invalid_column_paths_are_refused(path: str) -> None:
     with pytest.raises(PathError):
         compile_path(path)
 

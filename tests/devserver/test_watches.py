@@ -80,7 +80,7 @@ async def test_pages_show_the_state_of_the_first_page(http: Http) -> None:
 
 
 @virtual_time
-async def test_bookmarks_come_each_minute_and_before_the_end() -> None:
+async def test_bookmarks_are_sent_each_minute_and_before_the_end() -> None:
     async with Server() as server, Http(server) as http:
         now = (await http.get(P))["metadata"]["resourceVersion"]
         wire = await http.open()
@@ -129,7 +129,7 @@ async def test_a_watch_without_a_timeout_ends_within_an_hour() -> None:
         assert 1800 <= loop.time() - start <= 3600
 
 
-async def test_a_reader_who_does_not_read_is_held_back_not_buffered(server: Server, http: Http) -> None:
+async def test_a_client_that_does_not_read_is_throttled_and_not_buffered(server: Server, http: Http) -> None:
     wire = await http.open(limit=1024)
     wire.send("GET", f"{P}?watch=1&resourceVersion=0")
     await wire.head()
@@ -143,7 +143,7 @@ async def test_a_reader_who_does_not_read_is_held_back_not_buffered(server: Serv
 
 
 @virtual_time
-async def test_a_reader_who_never_reads_is_let_go_and_what_it_was_owed_with_it() -> None:
+async def test_a_client_that_never_reads_is_disconnected_and_its_events_are_dropped() -> None:
     async with Server() as server, Http(server) as http:
         wire = await http.open(limit=1024)
         wire.send("GET", f"{P}?watch=1&resourceVersion=0")

@@ -217,7 +217,7 @@ def cases_in(module: types.ModuleType) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("path", [path for path in PAGES if any(blocks(ROOT / path))], ids=str)
-async def test_what_a_page_shows_works(
+async def test_code_blocks_of_the_pages_work(
     path: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document = yaml.safe_load(cluster.kubeconfig.read_text())

@@ -204,7 +204,7 @@ def _runs(number: int) -> bool:
     return b") Z" not in Path(f"/proc/{number}/stat").read_bytes()
 
 
-async def test_with_controllers_a_deployment_becomes_available(plane: TestPlane) -> None:
+async def test_a_deployment_becomes_available_with_controllers(plane: TestPlane) -> None:
     environment = {**os.environ, "KUBEWRIGHT_ENVTEST_FLAGS": "--controllers"}
     labels = {"app": "web"}
     async with plane.running(environment=environment), Client(plane.config("admin", MASTERS)) as client:

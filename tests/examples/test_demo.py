@@ -47,7 +47,7 @@ async def start(folder: Path) -> asyncio.subprocess.Process:
     )
 
 
-async def test_everything_happens_and_nothing_is_left(tmp_path: Path) -> None:
+async def test_the_demo_shows_every_step_and_leaves_no_file(tmp_path: Path) -> None:
     process = await start(tmp_path)
     out, err = await asyncio.wait_for(process.communicate(), 300)
     assert (process.returncode, err.decode()) == (0, "")
@@ -64,7 +64,7 @@ async def test_everything_happens_and_nothing_is_left(tmp_path: Path) -> None:
         ("is killed; its lease", signal.SIGTERM),
     ],
 )
-async def test_a_signal_ends_everything(tmp_path: Path, moment: str, number: signal.Signals) -> None:
+async def test_a_signal_ends_the_demo(tmp_path: Path, moment: str, number: signal.Signals) -> None:
     process = await start(tmp_path)
     assert process.stdout is not None
     printed = ""

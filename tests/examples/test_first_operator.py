@@ -26,7 +26,7 @@ async def test_the_deployment_follows_the_resource(cluster: Cluster) -> None:
     assert any("Successfully finalized MyOwnShell" in line for line in cluster.log)
 
 
-async def test_the_command_runs_the_file(cluster: Cluster) -> None:
+async def test_kubewright_run_runs_the_file(cluster: Cluster) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",

@@ -42,7 +42,7 @@ def image(request: pytest.FixtureRequest) -> Image:
     return Image.read(request.param)
 
 
-def test_every_example_has_one() -> None:
+def test_every_example_has_a_dockerfile() -> None:
     examples = {file.parent.name for file in ROOT.glob("examples/*/controller.py")}
     assert examples == {file.parent.name for file in ROOT.glob("examples/*/Dockerfile")}
 
@@ -58,7 +58,7 @@ def test_runs_as_an_unprivileged_user_with_the_locked_packages(image: Image) -> 
                 assert "--hash=sha256:" in (ROOT / source).read_text()
 
 
-def test_what_is_compiled_counts_whatever_time_a_copy_gives_the_source(image: Image, tmp_path: Path) -> None:
+def test_modules_are_compiled_with_hash_based_invalidation(image: Image, tmp_path: Path) -> None:
     (command,) = (run for run in image.all("RUN") if run.endswith(" /venv/lib /app"))
     words = shlex.split(command.removesuffix(" /venv/lib /app"))
     source = tmp_path / "module.py"
@@ -71,7 +71,7 @@ def test_what_is_compiled_counts_whatever_time_a_copy_gives_the_source(image: Im
     )
 
 
-def test_what_is_copied_starts(image: Image, tmp_path: Path) -> None:
+def test_a_copied_image_starts(image: Image, tmp_path: Path) -> None:
     for sources, target in image.copies():
         for source in sources:
             if not source.endswith(".txt"):

@@ -69,7 +69,7 @@ def test_declared_environment_becomes_values_and_references() -> None:
     ]
 
 
-def test_several_replicas_have_a_budget_and_keep_apart() -> None:
+def test_several_replicas_have_a_budget_and_anti_affinity() -> None:
     documents = rendered(replicas=2)
     pod = documents["Deployment/shells-controller-manager"]["spec"]["template"]["spec"]
     assert "podAntiAffinity" in pod["affinity"]
@@ -77,7 +77,7 @@ def test_several_replicas_have_a_budget_and_keep_apart() -> None:
     assert "PodDisruptionBudget/shells-controller-manager" not in rendered()
 
 
-def test_services_find_the_pods() -> None:
+def test_services_select_the_pods() -> None:
     documents = rendered()
     labels = documents["Deployment/shells-controller-manager"]["spec"]["template"]["metadata"]["labels"]
     selector = documents["Service/shells-controller-manager-metrics-service"]["spec"]["selector"]

@@ -39,7 +39,7 @@ def roles(subject: str = "jane", *namespaces: str) -> dict[str, list[JsonObject]
 ROLES = ("Role", "ClusterRole")
 
 
-def test_every_object_is_granted_by_name_where_it_lies() -> None:
+def test_the_installer_role_grants_each_object_by_name_in_its_namespace() -> None:
     found = roles()
     for document in manifests(OPERATOR, [part for part in PARTS if part != "samples"]):
         metadata = document["metadata"]
@@ -58,7 +58,7 @@ def test_the_installer_has_the_granted_permissions_and_no_escalate() -> None:
     assert not any({"escalate", "bind"} & set(rule["verbs"]) for rules in found.values() for rule in rules)
 
 
-def test_an_operator_of_some_namespaces_is_installed_with_rights_there() -> None:
+def test_an_operator_of_some_namespaces_needs_installer_rights_only_there() -> None:
     assert set(roles("jane", "a", "b")) == {"", "a", "b", "stamps-system"}
 
 
@@ -69,7 +69,7 @@ def test_the_namespace_comes_first_and_the_roles_are_not_found_by_the_operators_
     assert {document["metadata"]["name"] for document in others} == {Names("stamps").installer}
 
 
-def test_who_installs_is_a_user_or_an_account() -> None:
+def test_the_installer_is_a_user_or_a_service_account() -> None:
     (user,) = installer(OPERATOR, "jane@example.com")[2]["subjects"]
     (account,) = installer(OPERATOR, "ci/deployer")[2]["subjects"]
     assert (user["kind"], user["name"]) == ("User", "jane@example.com")

@@ -89,7 +89,7 @@ def plain(parts: Sequence[str]) -> dict[str, JsonObject]:
     return {key(document): document for document in manifests(OPERATOR, parts)}
 
 
-def test_a_kustomize_tree_brings_what_the_plain_manifests_do(kubectl_program: Path, tmp_path: Path) -> None:
+def test_a_kustomize_tree_renders_the_plain_manifests(kubectl_program: Path, tmp_path: Path) -> None:
     folder = written(kustomize(OPERATOR), tmp_path)
     assert output(kubectl_program, "kustomize", folder) == plain(USUAL_PARTS)
     assert output(kubectl_program, "kustomize", folder / "samples") == plain(["samples"])
@@ -104,7 +104,7 @@ def test_components_add_monitoring_and_a_network_policy(kubectl_program: Path, t
     assert output(kubectl_program, "kustomize", tmp_path / "overlay") == expected
 
 
-def test_a_chart_brings_what_the_plain_manifests_do(helm_program: Path, tmp_path: Path) -> None:
+def test_a_chart_renders_the_plain_manifests(helm_program: Path, tmp_path: Path) -> None:
     folder = written(helm(OPERATOR, Chart(name="cards")), tmp_path)
     subprocess.run([helm_program, "lint", "--strict", folder], check=True, capture_output=True)
     switches = "crds.keep=false,serviceMonitor.enabled=true,networkPolicy.enabled=true"

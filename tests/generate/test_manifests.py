@@ -36,7 +36,7 @@ def test_each_kind_has_one_definition() -> None:
     assert [document["metadata"]["name"] for document in crds(OPERATOR)] == ["shells.example.com"]
 
 
-def test_roles_hold_what_the_declarations_say_and_no_more() -> None:
+def test_roles_have_the_rules_of_the_declarations_only() -> None:
     assert rules_of(rbac(OPERATOR, Names("shells")), "ClusterRole") == {
         "shells": ["get", "list", "watch"],
         "shells/status": ["patch"],
@@ -53,7 +53,7 @@ def test_given_namespaces_make_roles_instead_of_cluster_roles() -> None:
     assert [document["metadata"]["namespace"] for document in manager] == ["a", "b"]
 
 
-def test_bindings_name_the_account_that_is_made() -> None:
+def test_bindings_name_the_created_service_account() -> None:
     documents = rbac(OPERATOR, Names("shells"))
     account = next(document for document in documents if document["kind"] == "ServiceAccount")["metadata"]
     for binding in (document for document in documents if document["kind"].endswith("Binding")):

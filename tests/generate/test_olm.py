@@ -86,7 +86,7 @@ def test_rules_on_nodes_are_for_the_cluster_and_the_rest_for_the_chosen_namespac
     assert "secrets" not in resources("permissions")
 
 
-def test_olm_brings_certificates_and_says_which_namespaces_to_watch() -> None:
+def test_olm_provides_certificates_and_the_namespaces_to_watch() -> None:
     (deployment,) = csv()["spec"]["install"]["spec"]["deployments"]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert container["args"][-3:] == [
@@ -143,9 +143,7 @@ KNOWN = (
 
 
 @pytest.mark.parametrize("which", ["golden", "own"])
-def test_operator_frameworks_validator_finds_no_fault(
-    which: str, operator_verify: Path, tmp_path: Path
-) -> None:
+def test_the_olm_validator_accepts_the_bundle(which: str, operator_verify: Path, tmp_path: Path) -> None:
     folder = GOLDEN if which == "golden" else written(bundle(OPERATOR, PACKAGE, SETTINGS), tmp_path)
     assert remarks(operator_verify, folder) == []
 
@@ -161,7 +159,7 @@ def test_operator_frameworks_validator_finds_no_fault(
     ],
     ids=lambda operator: operator.name,
 )
-def test_operator_frameworks_validator_finds_no_fault_with_a_sample(
+def test_the_olm_validator_accepts_the_bundle_of_an_example(
     operator: kw.Operator, operator_verify: Path, tmp_path: Path
 ) -> None:
     samples = sorted((EXAMPLES / operator.name / "samples").glob("*.yaml"))
@@ -187,7 +185,7 @@ def test_the_checks_of_the_scorecard_suggest_fixes() -> None:
     assert found["olm-spec-descriptors"] == ("spec.image of Card v1 has no descriptor",)
 
 
-def test_what_a_controller_may_create_is_made_for_its_kind() -> None:
+def test_created_kinds_are_resources_of_the_owned_kind() -> None:
     @kw.controller(Card, needs=[kw.needs(core_v1.Pod, "create"), kw.needs(core_v1.Secret, "get")])
     async def made(card: Card, ctx: kw.Context) -> None:
         """Do nothing."""

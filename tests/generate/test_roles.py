@@ -65,7 +65,7 @@ def test_an_operator_limited_to_namespaces_watches_only_those() -> None:
     assert arguments == ["--namespace=a", "--namespace=b"]
 
 
-def test_users_get_roles_that_join_the_clusters_own() -> None:
+def test_user_roles_aggregate_to_the_default_roles() -> None:
     documents = manifests(kw.Operator(cards, racks, name="cards"), ["rbac"])
     found = {each["metadata"]["name"]: each for each in documents if each["kind"] == "ClusterRole"}
     aggregated = "rbac.authorization.k8s.io/aggregate-to-{}"

@@ -161,7 +161,7 @@ async def test_roles_for_a_run_outside_the_cluster_let_it_register_its_webhooks(
     assert await cluster.client.find(kind, WebhookNames(operator.name).validating) is None
 
 
-async def test_without_them_the_error_names_the_command_that_renders_them(
+async def test_missing_roles_are_reported_with_the_command_that_renders_them(
     cluster: Cluster, outside: tuple[kw.Operator, Names]
 ) -> None:
     operator, names = outside

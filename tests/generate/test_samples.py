@@ -52,13 +52,13 @@ def test_a_sample_has_what_is_required_and_shows_defaults() -> None:
     assert "status" not in made
 
 
-def test_samples_written_by_hand_win() -> None:
+def test_handwritten_samples_override_generated_ones() -> None:
     mine = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "mine"}}
     other = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}}
     assert samples(kw.Operator(things), [other, mine]) == [mine]
 
 
-def test_where_none_can_be_made_up_the_field_to_help_with_is_named() -> None:
+def test_samples_that_cannot_be_generated_name_the_field_to_fill_in() -> None:
     class CodeSpec(kw.Model):
         code: Annotated[str, kw.Field(pattern="^[A-Z]{3}$")]
 
@@ -72,7 +72,7 @@ def test_where_none_can_be_made_up_the_field_to_help_with_is_named() -> None:
 
 
 @given(st.integers(-50, 50), st.integers(1, 60), st.integers(1, 7))
-def test_numbers_within_bounds_are_found(least: int, room: int, step: int) -> None:
+def test_sample_numbers_are_within_bounds(least: int, room: int, step: int) -> None:
     class NumberSpec(kw.Model):
         number: Annotated[int, kw.Field(ge=least, le=least + room + step, multiple_of=step)]
 

@@ -67,7 +67,7 @@ def test_an_operator_without_webhooks_has_no_documents() -> None:
     assert webhooks(kw.Operator(boxes), NAMES) == []
 
 
-def test_the_validating_configuration_says_what_was_declared() -> None:
+def test_the_validating_configuration_has_the_declared_rules() -> None:
     found = documents()["ValidatingWebhookConfiguration"]
     assert found["metadata"]["name"] == "box-validating-webhook-configuration"
     first, second = found["webhooks"]
@@ -116,7 +116,7 @@ def test_the_mutating_configuration_keeps_away_from_the_operators_own_pods() -> 
     assert expression == {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["box-system"]}
 
 
-def test_the_service_finds_the_operators_pods_and_the_secret_waits_to_be_filled() -> None:
+def test_the_service_selects_the_pods_and_the_secret_is_empty() -> None:
     service, secret = documents()["Service"], documents()["Secret"]
     assert service["spec"]["ports"][0]["targetPort"] == 9443
     assert service["spec"]["selector"] == NAMES.selector
@@ -154,7 +154,7 @@ def test_roles_are_get_and_patch_on_exactly_these_objects(namespaces: list[str])
     }
 
 
-def test_a_condition_that_is_no_expression_is_refused_with_the_servers_words() -> None:
+def test_an_invalid_match_condition_is_refused_with_the_message_of_the_server() -> None:
     @kw.admission.validating_webhook(Box, match_conditions={"wrong": "foo.bar"})
     def validated(box: Box) -> None:
         """Find nothing."""

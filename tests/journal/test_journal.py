@@ -21,7 +21,7 @@ from kubewright.journal import (
     record_of,
 )
 from kubewright.manager import Manager
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, eventually
 
 CANARY = "canary-4711-secret"
 
@@ -68,12 +68,14 @@ def records(
 
 async def until_written(cluster: Cluster, manager: Manager, books: int) -> ReconcileRecord:
     """Wait for the reconcile that wrote this number of books; return its record."""
-    async with asyncio.timeout(100):
-        while True:
-            for record in records(manager):
-                if any(f'"{books}"' in str(change) for write in record.writes for change in write.changes):
-                    return record
-            await asyncio.sleep(0.01)
+
+    def written() -> ReconcileRecord | None:
+        for record in records(manager):
+            if any(f'"{books}"' in str(change) for write in record.writes for change in write.changes):
+                return record
+        return None
+
+    return await eventually(written)
 
 
 async def test_a_record_has_cause_reads_writes_events_and_log(cluster: Cluster) -> None:
@@ -111,13 +113,14 @@ async def test_a_reconcile_that_changes_nothing_counts_its_skipped_applies(clust
             touched = await cluster.client.patch(
                 crate, {"metadata": {"annotations": {"touched": str(number)}}}, type="merge"
             )
-            async with asyncio.timeout(100):
-                while not any(
-                    cause.resource_version == touched.metadata.resource_version
+            version = touched.metadata.resource_version
+            await eventually(
+                lambda version=version: any(
+                    cause.resource_version == version
                     for record in records(manager)
                     for cause in record.causes
-                ):
-                    await asyncio.sleep(0.01)
+                )
+            )
         last = records(manager)[-1]
     assert last.writes == []
     assert last.skipped_applies >= 2
@@ -126,9 +129,9 @@ async def test_a_reconcile_that_changes_nothing_counts_its_skipped_applies(clust
 async def test_a_failed_reconcile_has_its_error_and_the_time_of_the_next_try(cluster: Cluster) -> None:
     async with cluster.running(crates()) as manager:
         await cluster.create(Crate(kw.Meta("bad"), spec=CrateSpec(books=-1, password=CANARY)))
-        async with asyncio.timeout(100):
-            while not (failed := [record for record in records(manager) if record.outcome == "error"]):
-                await asyncio.sleep(0.01)
+        failed = await eventually(
+            lambda: [record for record in records(manager) if record.outcome == "error"]
+        )
     record = failed[0]
     assert record.error.startswith("ValueError: no crate holds -1 books")
     assert record.retry_at is not None
@@ -143,9 +146,7 @@ async def test_secrets_and_sensitive_fields_are_in_no_record(cluster: Cluster) -
         await cluster.client.patch(
             crate, {"spec": {"books": -2, "password": f"{CANARY}-changed"}}, type="merge"
         )
-        async with asyncio.timeout(100):
-            while not any(record.error for record in records(manager)):
-                await asyncio.sleep(0.01)
+        await eventually(lambda: any(record.error for record in records(manager)))
         text = msgspec.json.encode(records(manager)).decode()
         failed = next(record for record in records(manager) if record.error)
     assert CANARY not in text
@@ -202,7 +203,7 @@ def test_a_reconcile_larger_than_the_limit_is_dropped_at_once() -> None:
     assert (len(journal), journal.size, journal.dropped) == (0, 0, 2)
 
 
-async def test_what_a_task_does_after_its_reconcile_is_not_added() -> None:
+async def test_work_of_a_task_after_its_reconcile_is_not_recorded() -> None:
     entry = finished("ended")
     steps = len(entry.steps)
     with collecting(entry):

@@ -1,6 +1,5 @@
 """The record of a run as a file: complete, bounded, readable after any crash, and never in the operator's way."""
 
-import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ from kubewright.journal import (
     read_lines,
 )
 from kubewright.manager import Manager, ManagerOptions
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, eventually
 
 from .test_journal import CANARY, LAMP, Crate, CrateSpec, crates
 
@@ -63,9 +62,7 @@ async def test_a_run_is_recorded_without_secrets(cluster: Cluster, tmp_path: Pat
     async with cluster.running(crates(), options=options) as manager:
         await cluster.create(Crate(kw.Meta("one"), spec=CrateSpec(books=3, password=CANARY)))
         await cluster.eventually(Crate, "one", lambda crate: crate.status.ready == 3)
-        async with asyncio.timeout(100):
-            while not any(entry.outcome for entry in manager.journal):
-                await asyncio.sleep(0.01)
+        await eventually(lambda: any(entry.outcome for entry in manager.journal))
         kept = {entry.id for entry in manager.journal}
     lines = list(read_lines(path))
     assert isinstance(lines[0], StartLine)
@@ -160,7 +157,7 @@ def test_a_full_disk_is_reported_once_and_does_not_stop_the_operator(
     assert sum("Cannot write the record" in record.message for record in caplog.records) == 1
 
 
-def test_what_was_dropped_is_said_at_its_place(tmp_path: Path) -> None:
+def test_dropped_records_are_noted_at_their_place(tmp_path: Path) -> None:
     path = tmp_path / "record"
     large = reconcile(1, size=50_000)
     with opened(path, queue_limit=20_000) as file:

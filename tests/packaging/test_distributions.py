@@ -59,7 +59,7 @@ def installation(distributions: Path, tmp_path_factory: pytest.TempPathFactory) 
     return folder / "bin" / "kubewright"
 
 
-def test_the_sdist_has_all_to_build_and_test_from(distributions: Path) -> None:
+def test_the_sdist_can_be_built_and_tested(distributions: Path) -> None:
     (path,) = distributions.glob("*.tar.gz")
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
@@ -85,7 +85,7 @@ def test_the_wheel_has_the_package_and_nothing_else(distributions: Path) -> None
     assert not any("__pycache__" in name for name in names)
 
 
-def test_an_installed_command_makes_a_project_and_renders_it(installation: Path, tmp_path: Path) -> None:
+def test_an_installed_command_creates_and_renders_a_project(installation: Path, tmp_path: Path) -> None:
     assert "init" in run(installation, "--help", cwd=tmp_path)
     assert run(installation, "version", cwd=tmp_path).startswith("kubewright ")
     run(installation, "init", "shop", "--domain", "example.com", cwd=tmp_path)

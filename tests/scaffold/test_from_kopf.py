@@ -161,7 +161,7 @@ def test_events_have_their_type() -> None:
 
 
 @pytest.mark.parametrize("parameter", ["old", "diff", "retry", "memo", "reason", "started"])
-def test_an_argument_without_counterpart_is_a_decision(parameter: str) -> None:
+def test_an_argument_without_counterpart_is_listed_as_a_decision(parameter: str) -> None:
     text = handlers(handler(f"print({parameter})", parameters=f"{parameter}, **_"))
     assert 'raise NotImplementedError("lit: decide kopf-1 of MIGRATION.md")\n    print(' in text
     assert f"| kopf-1 | `lamps.py:3` | `{parameter}` in `lit` |" in migration(
@@ -182,14 +182,14 @@ def test_an_argument_without_counterpart_is_a_decision(parameter: str) -> None:
         "switch()",
     ],
 )
-def test_effects_that_kopf_had_once_are_a_decision(body: str) -> None:
+def test_effects_that_kopf_runs_once_are_listed_as_a_decision(body: str) -> None:
     text = f"{IMPORTS}{handler(body)}"
     assert "runs in each reconcile" in migration(text)
     every = "@kopf.on.create('lamps')\n@kopf.on.update('lamps')\n@kopf.on.resume('lamps')"
     assert converted(f"{IMPORTS}{handler(body, every)}").decisions == 0
 
 
-def test_effects_of_a_function_that_is_called_count() -> None:
+def test_effects_of_called_functions_count() -> None:
     text = "import requests\ndef helper():\n    requests.post('http://lamp')\n" + handler("helper()")
     assert "runs in each reconcile" in migration(text)
 
@@ -201,7 +201,7 @@ def test_a_body_of_plain_data_may_be_repeated() -> None:
     assert converted(handler(body)).decisions == 0
 
 
-def test_a_status_that_two_handlers_set_is_a_decision() -> None:
+def test_a_status_set_by_two_handlers_is_listed_as_a_decision() -> None:
     text = handler("patch.status['phase'] = 'New'") + (
         "@kopf.timer('lamps', interval=10)\ndef check(patch, **_):\n    patch.status['phase'] = 'Lit'\n"
     )
@@ -241,7 +241,7 @@ def test_filters_become_conditions(filters: str, condition: str) -> None:
 @pytest.mark.parametrize(
     "filters", ["field='spec.colour', old='red'", "labels={'a': check}", "when=kopf.all_([check])", "errors=kopf.ErrorsMode.PERMANENT"]
 )  # fmt: skip
-def test_filters_that_are_no_conditions_are_decisions(filters: str) -> None:
+def test_filters_that_are_not_conditions_are_listed_as_decisions(filters: str) -> None:
     text = "def check(value, **_):\n    return True\n" + handler(
         "pass", f"@kopf.on.update('lamps', {filters})"
     )
@@ -255,7 +255,7 @@ def test_a_timer_is_a_controller_that_returns_a_result() -> None:
     assert "from lights.lamps import EVERY, lit" in text
 
 
-def test_a_daemon_raises_until_it_is_decided() -> None:
+def test_a_daemon_raises_not_implemented_error() -> None:
     text = handler("pass", "@kopf.daemon('lamps')", "stopped, **_")
     assert "raise NotImplementedError(" in handlers(text)
     assert "async def lit_daemon(" in controllers(text)

@@ -20,16 +20,16 @@ KINDS = st.from_regex(r"[A-Z][A-Za-z0-9]{0,30}", fullmatch=True)
 @pytest.mark.parametrize(
     "name", ["", "1shop", "My_Shop", "shop!", "operator", "json", "kubewright", "class", "-a", "test"]
 )
-def test_a_name_that_is_no_project(name: str) -> None:
+def test_invalid_project_names_are_refused(name: str) -> None:
     assert "is not a valid project name" in project_problem(name)
 
 
 @pytest.mark.parametrize("name", ["shop", "my-shop", "s3"])
-def test_a_name_that_is_one(name: str) -> None:
+def test_valid_project_names_are_accepted(name: str) -> None:
     assert project_problem(name) == ""
 
 
-def test_what_is_wrong_is_said_with_a_way_out() -> None:
+def test_invalid_names_are_reported_with_a_fix() -> None:
     assert kind_problem("cart") == "kind 'cart' is not in CamelCase: like Cart"
     assert kind_problem("video-rack") == "kind 'video-rack' is not in CamelCase: like VideoRack"
     assert kind_problem("Größe").endswith("letters from A to Z and digits, like VideoRack")

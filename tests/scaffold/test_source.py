@@ -28,7 +28,7 @@ def test_the_first_addition_writes_the_operator() -> None:
         ''')
 
 
-def test_a_further_one_keeps_what_is_there() -> None:
+def test_a_further_addition_keeps_existing_code() -> None:
     source = textwrap.dedent('''\
         """Mine."""
 
@@ -68,7 +68,7 @@ def test_a_further_one_keeps_what_is_there() -> None:
         ''')
 
 
-def test_names_join_an_import_that_is_there() -> None:
+def test_names_are_added_to_an_existing_import() -> None:
     source = add_import("from shop.cart import carts\n", "shop.cart", "Cart")
     assert source == "from shop.cart import Cart, carts\n"
 
@@ -82,7 +82,7 @@ def test_names_join_an_import_that_is_there() -> None:
         "a = Operator(x, webhooks=all_of_them())\n",
     ],
 )
-def test_what_is_not_sure_is_left_to_the_author(source: str) -> None:
+def test_unclear_code_is_left_to_the_author(source: str) -> None:
     with pytest.raises(Unclear):
         with_operator(source, webhooks=["validated"])
 
@@ -106,7 +106,7 @@ def test_a_class_is_given_a_keyword_once(source: str, expected: str) -> None:
     ast.parse(expected)
 
 
-def test_letters_of_several_bytes_shift_nothing() -> None:
+def test_multibyte_characters_do_not_shift_columns() -> None:
     source = 'title = "Größe"; operator = Operator(a, name="ü")\n'
     assert (
         with_operator(source, controllers=["b"]) == 'title = "Größe"; operator = Operator(a, b, name="ü")\n'
@@ -114,7 +114,7 @@ def test_letters_of_several_bytes_shift_nothing() -> None:
 
 
 @pytest.mark.parametrize("sign", ["\f", "\u2028", "\x85", "\x1c"])
-def test_what_only_looks_like_the_end_of_a_line_stays_and_shifts_nothing(sign: str) -> None:
+def test_characters_that_look_like_line_ends_do_not_shift_lines(sign: str) -> None:
     source = (
         f'"""Mine: {sign}."""\n'
         "\n"

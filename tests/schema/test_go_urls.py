@@ -51,7 +51,7 @@ def test_rejects_what_go_rejects_with_its_message(text: str, message: str) -> No
     assert str(raised.value) == message
 
 
-def test_only_a_url_that_is_no_request_has_a_fragment() -> None:
+def test_request_urls_have_no_fragment() -> None:
     assert parse_url("https://example.com/a#b").fragment == "b"
     assert parse_request_uri("https://example.com/a#b").path == "/a#b"
 

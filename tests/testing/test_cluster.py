@@ -50,20 +50,22 @@ async def test_each_line_is_kept_once_however_many_operators_run(cluster: Cluste
 
 
 @pytest.mark.parametrize("outcome", [AssertionError, pytest.fail.Exception, pytest.skip.Exception])
-async def test_the_outcome_of_a_test_is_not_changed(cluster: Cluster, outcome: type[BaseException]) -> None:
+async def test_running_does_not_change_the_outcome_of_a_test(
+    cluster: Cluster, outcome: type[BaseException]
+) -> None:
     with pytest.raises(outcome, match=r"^as it is$"):
         async with cluster.running(lamps()):
             raise outcome("as it is")
 
 
 @pytest.mark.parametrize("outcome", [AssertionError, pytest.fail.Exception])
-async def test_an_embedded_cluster_does_not_hide_how_a_test_ends(outcome: type[BaseException]) -> None:
+async def test_embedded_does_not_change_the_outcome_of_a_test(outcome: type[BaseException]) -> None:
     with pytest.raises(outcome, match=r"^as it is$"):
         async with embedded():
             raise outcome("as it is")
 
 
-async def test_faults_are_not_in_the_way_of_the_end() -> None:
+async def test_faults_do_not_fail_the_cleanup() -> None:
     async with embedded() as cluster, cluster.running(lamps()):
         cluster.faults.add(fail=500)
 
@@ -93,7 +95,7 @@ async def test_a_failure_shows_the_objects_history() -> None:
 
 
 @virtual_time
-async def test_a_condition_that_cannot_be_asked_yet_is_asked_again() -> None:
+async def test_a_condition_that_reads_a_missing_item_is_evaluated_again() -> None:
     async with embedded() as cluster:
         made = await cluster.create(core_v1.ConfigMap(Meta("list")))
 
@@ -119,7 +121,7 @@ async def test_an_error_in_a_condition_is_raised_at_once(cluster: Cluster) -> No
         await cluster.eventually(core_v1.ConfigMap, "list", lambda it: len(it.data) / 0)
 
 
-def test_differences_leave_out_what_is_only_counted() -> None:
+def test_differences_leave_out_resource_versions() -> None:
     before = {"metadata": {"resourceVersion": "1", "labels": {"a": "b"}}, "spec": {"size": 1}}
     after = {"metadata": {"resourceVersion": "2"}, "spec": {"size": 2, "list": ["x"]}}
     assert list(differences(before, after)) == [
@@ -147,7 +149,7 @@ async def test_settled_waits_for_quiet_and_fails_without_it() -> None:
             work.cancel()
 
 
-async def test_time_too_short_for_any_quiet_is_no_change(cluster: Cluster) -> None:
+async def test_a_timeout_shorter_than_the_quiet_time_is_reported_as_such(cluster: Cluster) -> None:
     with pytest.raises(AssertionError, match=r"0\.1 s were too short to see 30 s without a change"):
         await cluster.settled(core_v1.Secret, quiet=30, timeout=0.1)
 
@@ -160,12 +162,12 @@ def test_repeated_log_lines_are_shown_once() -> None:
     ]
 
 
-async def test_faults_are_refused_where_others_would_suffer(cluster: Cluster) -> None:
+async def test_faults_are_refused_on_a_shared_cluster(cluster: Cluster) -> None:
     with pytest.raises(RuntimeError, match="embedded_cluster"):
         _ = cluster.faults
 
 
-async def test_an_operator_gets_over_faults(embedded_cluster: Cluster) -> None:
+async def test_an_operator_recovers_from_faults(embedded_cluster: Cluster) -> None:
     cluster = embedded_cluster
     async with cluster.running(lamps()):
         writes = Match(verbs=("patch",), resource="lamps.testing.kubewright.dev")
@@ -176,7 +178,7 @@ async def test_an_operator_gets_over_faults(embedded_cluster: Cluster) -> None:
 
 
 @virtual_time
-async def test_the_minutes_of_an_embedded_cluster_pass_in_no_time() -> None:
+async def test_minutes_pass_at_once_on_an_embedded_cluster_in_virtual_time() -> None:
     async with embedded() as cluster:
         container = core_v1.Container(name="main", image="i")
         pod = core_v1.Pod(

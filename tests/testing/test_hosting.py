@@ -22,7 +22,7 @@ time.sleep(1000)
 """
 
 
-def test_a_cluster_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_cannot_start_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     environment = RunningEnvironment("embedded")
     with pytest.raises(RuntimeError, match="the embedded cluster did not start"):

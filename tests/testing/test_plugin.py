@@ -17,7 +17,7 @@ def test_a_cluster() -> None:
 
 
 @pytest.mark.parametrize("whole", [False, True])
-def test_what_kubewright_says_is_shown_at_the_line_of_the_test(tmp_path: Path, whole: bool) -> None:
+def test_errors_of_kubewright_are_shown_at_the_line_of_the_test(tmp_path: Path, whole: bool) -> None:
     (tmp_path / "test_refused.py").write_text(REFUSED)
     arguments = ["-q", "-p", "no:cacheprovider", "--assert=plain", *(["--full-trace"] if whole else [])]
     done = subprocess.run(
@@ -65,7 +65,7 @@ async def test_a_jar_is_ready(cluster: Cluster) -> None:
 """
 
 
-def test_a_failing_test_shows_once_what_happened_with_the_authors_frames(tmp_path: Path) -> None:
+def test_a_failing_test_shows_events_and_log_once_with_the_frames_of_the_author(tmp_path: Path) -> None:
     """Also: a coroutine that takes a cluster runs without any configuration of pytest-asyncio."""
     (tmp_path / "test_jars.py").write_text(OPERATOR)
     # Where CI is set, pytest repeats whole messages in its summary.

@@ -78,7 +78,7 @@ class PlainOld(kw.Object, kind="Plain", group="rich.example.com", version="v1alp
     small: int = 1
 
 
-def test_a_conversion_that_loses_something_is_shown_the_object() -> None:
+def test_a_conversion_that_loses_data_is_reported_with_the_object() -> None:
     lossy = kw.Conversion(
         Plain,
         PlainOld,

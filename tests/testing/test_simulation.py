@@ -233,7 +233,7 @@ def test_an_operator_that_writes_for_ever_does_not_settle() -> None:
         simulate(scenario)
 
 
-def test_an_operator_that_wakes_itself_by_each_write_is_a_hot_loop() -> None:
+def test_an_operator_that_reconciles_after_each_own_write_is_a_livelock() -> None:
     async def restless(bucket: Bucket, ctx: kw.Context) -> None:
         await ctx.patch_status(bucket, BucketStatus(tried=bucket.status.tried + 1))
 
@@ -248,7 +248,7 @@ def test_an_operator_that_wakes_itself_by_each_write_is_a_hot_loop() -> None:
         simulate(scenario)
 
 
-def test_waiting_for_what_nothing_brings_fails() -> None:
+def test_a_wait_that_nothing_can_end_is_a_deadlock() -> None:
     async def bare() -> None:
         await asyncio.Event().wait()
 
@@ -289,7 +289,7 @@ def test_sleeping_on_the_event_loop_is_refused() -> None:
         simulate(scenario)
 
 
-def test_an_operator_still_has_its_rights_after_hours() -> None:
+def test_tokens_of_an_operator_are_renewed_in_simulated_hours() -> None:
     async def scenario(sim: Simulation) -> None:
         await sim.start(buckets)
         await asyncio.sleep(3 * 3600)
@@ -299,7 +299,7 @@ def test_an_operator_still_has_its_rights_after_hours() -> None:
     simulate(scenario)
 
 
-def test_a_fault_for_operators_strikes_them_alone() -> None:
+def test_a_fault_for_operators_does_not_hit_other_clients() -> None:
     async def scenario(sim: Simulation) -> None:
         await sim.start(buckets)
         with sim.faults.add(match=sim.operators(), fail=500) as fault:
@@ -434,7 +434,7 @@ def test_a_plan_is_repeated_by_its_repr() -> None:
     assert eval(repr(plan), dict(vars(kubewright.testing))) == plan  # noqa: S307 (our own text)
 
 
-def test_an_operator_that_asks_for_what_it_does_not_declare_fails_the_run() -> None:
+def test_a_request_without_a_declared_rule_fails_the_simulation() -> None:
     async def curious(bucket: Bucket, ctx: kw.Context) -> None:
         await ctx.client.list(core_v1.Secret, namespace="test")
 
@@ -447,7 +447,7 @@ def test_an_operator_that_asks_for_what_it_does_not_declare_fails_the_run() -> N
         simulate(scenario)
 
 
-def test_what_an_operator_leaves_behind_is_named() -> None:
+def test_leftovers_of_an_operator_are_named() -> None:
     async def scenario(sim: Simulation) -> None:
         await sim.start(buckets)
         before = outcome_of(sim.world)

@@ -12,7 +12,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def test_hours_pass_in_no_time() -> None:
+def test_hours_pass_at_once_in_virtual_time() -> None:
     @virtual_time
     async def sleep() -> float:
         await asyncio.sleep(36_000)
@@ -69,7 +69,7 @@ async def test_bytes_on_their_way_arrive_before_time_passes() -> None:
 
 
 @virtual_time
-async def test_a_time_limit_ends_what_waits_for_nothing() -> None:
+async def test_a_timeout_ends_a_wait_without_timers() -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(300):
             await asyncio.get_running_loop().create_future()

@@ -29,7 +29,7 @@ def test_an_object_without_problems_is_allowed() -> None:
     assert ask(sensible, admission_review(widget())) == {"uid": "u-1", "allowed": True}
 
 
-def test_several_field_errors_are_one_answer_in_kubernetes_words() -> None:
+def test_several_field_errors_are_one_invalid_response() -> None:
     response = ask(sensible, admission_review(widget(1, "pink"), widget(2), operation="UPDATE"))
     shrink = "Invalid value: 1: may not shrink"
     color = 'Unsupported value: "pink": supported values: "blue", "red"'
@@ -70,7 +70,7 @@ def watchful(found: Widget, old: Widget | None) -> Any:
 
 @pytest.mark.parametrize("spec", [{"color": "pink"}, {"color": "", "size": 1}, {"size": "no number"}])
 @pytest.mark.parametrize("webhook", [sensible, colored])
-def test_what_is_deleted_may_lose_its_finalizers_whatever_is_wrong_with_it(
+def test_terminating_objects_may_lose_their_finalizers_even_if_they_are_invalid(
     webhook: Admission[Any], spec: JsonObject
 ) -> None:
     wire = going(spec=spec)
@@ -96,13 +96,13 @@ def test_objects_that_are_not_terminating_are_validated() -> None:
     "old", [{"metadata": ["deletionTimestamp"]}, {"metadata": None}, ["deletionTimestamp"]]
 )
 @pytest.mark.parametrize("new", [None, [], {"metadata": None}])
-def test_what_is_no_object_is_not_let_go(old: Any, new: Any) -> None:
+def test_requests_without_an_object_are_denied(old: Any, new: Any) -> None:
     review = admission_review(going(), going(), operation="UPDATE")
     review["request"] |= {"object": new, "oldObject": old}
     assert not ask(sensible, review)["allowed"]
 
 
-def test_finalizers_may_be_watched_over() -> None:
+def test_removal_of_finalizers_may_be_validated() -> None:
     answer = ask(watchful, admission_review(released(going()), going(), operation="UPDATE"))
     assert answer["status"]["message"] == "not yet"
 
@@ -147,16 +147,16 @@ def test_the_function_gets_the_admission_request() -> None:
     assert request.options["kind"] == "CreateOptions"
 
 
-def test_defaulting_becomes_the_smallest_patch() -> None:
+def test_defaulting_gives_a_minimal_patch() -> None:
     review = admission_review(widget(color=""))
     assert operations(ask(colored, review)) == [{"op": "add", "path": "/spec/color", "value": "blue"}]
 
 
-def test_an_object_left_as_it_is_gets_no_patch() -> None:
+def test_an_unchanged_object_gets_no_patch() -> None:
     assert "patch" not in ask(colored, admission_review(widget()))
 
 
-def test_what_the_class_does_not_know_survives_a_patch_inside_lists_too() -> None:
+def test_unknown_fields_inside_lists_survive_a_patch() -> None:
     @kw.admission.mutating_webhook(Widget)
     def counted(widget: Widget) -> None:
         for part in widget.spec.parts:
@@ -215,7 +215,7 @@ def test_built_in_kinds_are_validated_as_their_classes() -> None:
     assert "group" not in status["details"]
 
 
-def test_a_subresource_whose_object_is_of_another_kind() -> None:
+def test_a_subresource_with_an_object_of_another_kind_is_validated() -> None:
     @kw.admission.validating_webhook(
         policy_v1.Eviction, of=core_v1.Pod, subresources=["eviction"], on=["create"]
     )
@@ -270,7 +270,7 @@ def test_an_exception_of_the_function_is_distinguished_from_a_denial() -> None:
         (True, "return a list"),
     ],
 )
-def test_a_function_that_returns_something_else_fails_with_the_way_out(returned: Any, way_out: str) -> None:
+def test_a_function_that_returns_an_unknown_type_fails_with_a_fix(returned: Any, way_out: str) -> None:
     @kw.admission.validating_webhook(Widget)
     def odd(widget: Widget) -> Any:
         return returned
@@ -296,12 +296,12 @@ def test_a_function_that_returns_something_else_fails_with_the_way_out(returned:
         (body(admission_review(widget(), operation="EAT")), "operation"),
     ],
 )
-def test_a_body_that_is_no_review_is_refused(data: bytes, said: str) -> None:
+def test_a_body_that_is_not_a_review_is_refused(data: bytes, said: str) -> None:
     with pytest.raises(BadReview, match=said):
         review_admission(sensible, data)
 
 
-def test_the_old_version_of_reviews_is_answered_in_kind() -> None:
+def test_v1beta1_reviews_are_answered_in_v1beta1() -> None:
     old = admission_review(widget()) | {"apiVersion": "admission.k8s.io/v1beta1"}
     answer = json.loads(review_admission(sensible, body(old)))
     assert answer["apiVersion"] == "admission.k8s.io/v1beta1"
@@ -339,7 +339,7 @@ def test_an_object_that_is_missing_or_does_not_fit_is_a_bad_request(change: Json
         lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     )
 )
-def test_no_object_makes_it_fall_over(value: Any) -> None:
+def test_no_object_crashes_the_webhook(value: Any) -> None:
     review = admission_review(widget())
     review["request"]["object"] = value
     assert ask(colored, review)["allowed"] is False

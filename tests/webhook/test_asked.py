@@ -230,7 +230,7 @@ async def test_warnings_reach_the_client_and_refuse_nothing(
     assert "the API server warns: that is unusual" in caplog.text
 
 
-async def test_conditions_and_selectors_decide_who_is_asked(served: Cluster) -> None:
+async def test_match_conditions_and_selectors_choose_the_webhooks(served: Cluster) -> None:
     assert "the conditions hold" in await refusal(served.create(config_map("conditional")))
     await served.create(config_map("other"))
     await served.create(core_v1.ConfigMap(kw.Meta("plain"), data={"report": ""}))

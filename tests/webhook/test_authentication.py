@@ -39,14 +39,14 @@ def status(document: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-def test_a_good_token_has_a_user(version: str) -> None:
+def test_a_valid_token_has_a_user(version: str) -> None:
     found = status(review("good", version=version))
     assert found["authenticated"] is True
     assert found["user"]["username"] == "jane"
     assert (found["user"]["groups"], found["user"]["extra"]) == (["people"], {"shoe": ["39"]})
 
 
-def test_a_token_is_good_for_the_audiences_it_was_asked_about() -> None:
+def test_a_token_is_valid_for_the_requested_audiences() -> None:
     assert status(review("good", "here"))["audiences"] == ["here"]
     assert status(review("good", "there")) == {"authenticated": False}
 
@@ -77,7 +77,7 @@ def test_a_body_that_is_no_token_review_is_refused(data: bytes) -> None:
         read_token(known, data)
 
 
-async def test_it_is_served_and_the_log_never_shows_the_token(
+async def test_token_reviews_are_served_and_the_log_never_shows_the_token(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.ERROR)
@@ -131,7 +131,7 @@ def test_declarations_that_cannot_work_are_refused() -> None:
         Endpoints([known, authenticates(lambda token: None)])
 
 
-def test_an_operator_may_consist_of_it() -> None:
+def test_an_operator_may_consist_of_an_authentication_webhook() -> None:
     operator = kw.Operator(webhooks=[known])
     assert operator.name == "authentication"
     assert operator.webhooks

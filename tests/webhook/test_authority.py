@@ -41,7 +41,7 @@ def test_a_first_bundle_names_its_hosts_and_is_trusted_by_its_authority() -> Non
     certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(bundle.ca_bundle))
 
 
-def test_a_bundle_that_is_good_stays() -> None:
+def test_a_valid_bundle_is_kept() -> None:
     bundle = step(None, NOW)
     assert step(bundle, NOW + DAY) is bundle
 
@@ -80,7 +80,7 @@ def test_a_certificate_never_outlives_its_authority() -> None:
     assert expiry(bundle.certificate) == expiry(bundle.authorities[0])
 
 
-def test_other_hosts_make_another_certificate_of_the_same_authority() -> None:
+def test_other_hosts_get_a_new_certificate_of_the_same_authority() -> None:
     bundle = step(None, NOW)
     moved = advance(bundle, ("other.ns.svc",), TIMES, NOW)
     assert moved.authorities == bundle.authorities
@@ -88,26 +88,26 @@ def test_other_hosts_make_another_certificate_of_the_same_authority() -> None:
 
 
 @pytest.mark.parametrize("field", ["authority_key", "certificate", "key"])
-def test_a_damaged_bundle_is_made_anew(field: str) -> None:
+def test_a_damaged_bundle_is_replaced(field: str) -> None:
     bundle = step(None, NOW)
     parts = {name: getattr(bundle, name) for name in ("authorities", "authority_key", "certificate", "key")}
     assert step(Bundle(**{**parts, field: b"junk"}), NOW).authorities != bundle.authorities
 
 
-def test_an_authority_whose_key_does_not_sign_for_us_is_made_anew() -> None:
+def test_an_authority_with_the_wrong_key_is_replaced() -> None:
     bundle = step(None, NOW)
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     assert step(replace(bundle, authority_key=pem), NOW).authorities != bundle.authorities
 
 
-def test_an_expired_bundle_is_made_anew() -> None:
+def test_an_expired_bundle_is_replaced() -> None:
     bundle = step(None, NOW)
     assert step(bundle, NOW + TIMES.serving).authorities != bundle.authorities
 
 
 @pytest.mark.parametrize("damaged", [True, False])
-def test_what_is_served_with_is_followed_in_steps_where_what_was_kept_is_lost(damaged: bool) -> None:
+def test_a_lost_authority_is_replaced_in_steps_from_the_served_one(damaged: bool) -> None:
     shown, later = step(None, NOW), NOW + DAY
     kept = replace(shown, authority_key=b"x") if damaged else None
     repaired = advance(kept, HOSTS, TIMES, later, shown)
@@ -116,7 +116,7 @@ def test_what_is_served_with_is_followed_in_steps_where_what_was_kept_is_lost(da
     assert signer(step(repaired, later + TIMES.trust)) == 1
 
 
-def test_nothing_follows_what_has_expired() -> None:
+def test_an_expired_authority_is_replaced_without_a_transition() -> None:
     shown = step(None, NOW)
     made = advance(None, HOSTS, TIMES, NOW + 100 * DAY, shown)
     assert not set(made.authorities) & set(shown.authorities)

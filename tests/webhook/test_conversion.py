@@ -57,7 +57,7 @@ def test_a_list_of_several_versions_is_converted_in_order() -> None:
     ]
 
 
-def test_metadata_comes_back_as_it_went_even_what_no_class_knows() -> None:
+def test_metadata_is_unchanged_by_a_conversion_including_unknown_fields() -> None:
     raw = to_wire(WidgetV1Beta1(kw.Meta("w", namespace="n", uid="u", labels={"a": "b"})))
     raw["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
     raw["metadata"]["managedFields"] = [{"manager": "m", "time": "2026-01-01T00:00:00Z", "odd": 1}]
@@ -123,14 +123,14 @@ def test_one_object_that_cannot_be_converted_fails_the_request_and_is_named() ->
         (f"{GROUP}/v1", {"size": "big"}, "Widget w: WidgetV1Alpha1: size"),
     ],
 )
-def test_what_cannot_be_converted_is_named(desired: str, raw: JsonObject, said: str) -> None:
+def test_objects_that_cannot_be_converted_are_named(desired: str, raw: JsonObject, said: str) -> None:
     response = convert(desired, to_wire(WidgetV1Alpha1(kw.Meta("w"))) | raw)
     assert response["result"]["status"] == "Failure"
     assert said in response["result"]["message"]
 
 
 @pytest.mark.parametrize("junk", [3, None, [], "x", {}])
-def test_an_object_that_is_none_is_a_failure(junk: Any) -> None:
+def test_a_value_that_is_not_an_object_fails_the_conversion(junk: Any) -> None:
     assert convert(f"{GROUP}/v1", junk)["result"]["status"] == "Failure"
 
 
@@ -151,6 +151,6 @@ def test_a_function_that_returns_the_wrong_version_is_a_failure() -> None:
         body(conversion_review(f"{GROUP}/v1", uid="")),
     ],
 )
-def test_a_body_that_is_no_conversion_review_is_refused(data: bytes) -> None:
+def test_a_body_that_is_not_a_conversion_review_is_refused(data: bytes) -> None:
     with pytest.raises(BadReview):
         review_conversion(KINDS, data)

@@ -51,7 +51,9 @@ async def refusal(cluster: Cluster, name: str) -> str:
     return caught.value.status.message
 
 
-async def test_the_object_in_the_way_is_named_and_the_others_stay_readable(served: Cluster) -> None:
+async def test_an_object_that_cannot_be_converted_is_named_and_the_others_stay_readable(
+    served: Cluster,
+) -> None:
     assert f"Widget {served.namespace}/broken: conversion to" in await refusal(served, "broken")
     assert "ValueError: broken on purpose" in await refusal(served, "broken")
     assert (await served.get(WidgetV1Alpha1, "red")).size == 1
@@ -60,7 +62,7 @@ async def test_the_object_in_the_way_is_named_and_the_others_stay_readable(serve
         await served.client.list(WidgetV1Alpha1, namespace=served.namespace)
 
 
-async def test_a_conversion_that_changes_the_name_is_found_out(served: Cluster) -> None:
+async def test_a_conversion_that_changes_the_name_is_rejected_by_the_server(served: Cluster) -> None:
     assert "the conversion changes metadata.name" in await refusal(served, "renamed")
 
 

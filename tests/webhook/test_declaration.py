@@ -38,12 +38,12 @@ def validate(widget: Widget) -> None:
         ({"name": "Not A Name"}, "another name="),
     ],
 )
-def test_terms_that_no_server_would_take_are_refused_at_once(terms: Any, said: str) -> None:
+def test_options_that_no_server_accepts_are_refused_when_declared(terms: Any, said: str) -> None:
     with pytest.raises(DeclarationError, match=said):
         kw.admission.validating_webhook(Widget, **terms)(validate)
 
 
-def test_nothing_is_deleted_by_completing_it() -> None:
+def test_defaulting_deletes_no_field() -> None:
     with pytest.raises(DeclarationError, match="choose from create, update, connect"):
         kw.admission.mutating_webhook(Widget, on=["delete"])(validate)
 

@@ -35,7 +35,7 @@ def host(cert_dir: Path | None) -> WebhookHost:
     return WebhookHost("boxes", Endpoints([sensible]), cast("Any", NoCluster()), options, Registry())
 
 
-async def test_they_are_served_without_a_word_to_the_api_server(
+async def test_given_webhooks_are_served_without_requests_to_the_api_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kubewright.webhook.server.hosting.SERVICE_DRAIN", 0.0)
@@ -68,6 +68,6 @@ async def test_a_port_that_is_taken_is_named_with_the_option(tmp_path: Path) -> 
     assert caught.group_contains(BindError, match=f"{address}: .*--webhook-bind-address, 0 is off")
 
 
-def test_a_certificate_is_needed_for_it() -> None:
+def test_serving_given_webhooks_needs_a_certificate() -> None:
     with pytest.raises(kw.errors.ConfigError, match="--webhook-cert-dir"):
         host(None)

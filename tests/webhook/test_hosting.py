@@ -125,7 +125,7 @@ async def write_until_rotated(cluster: Cluster, name: str) -> None:
         done.set()
 
 
-async def test_the_own_authority_rotates_under_writes_and_no_write_fails(cluster: Cluster) -> None:
+async def test_rotating_the_authority_fails_no_write(cluster: Cluster) -> None:
     async with cluster.running(operator(), options=options(lifetimes=QUICK)) as manager:
         await asked(cluster)
         await write_until_rotated(cluster, "turning-validating-webhook-configuration")
@@ -169,7 +169,7 @@ async def deployed(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> AsyncIt
     await cluster.client.patch(CUSTOM_RESOURCE_DEFINITION, patch, name="widgets.widgets.example.com")
 
 
-async def test_a_deployed_operator_is_asked_through_its_service_and_rotates(
+async def test_a_deployed_operator_is_called_through_its_service_and_rotates(
     cluster: Cluster, deployed: int
 ) -> None:
     async with hosted(cluster, deployed, lifetimes=QUICK) as host:
@@ -205,7 +205,7 @@ def certificate_of(port: int) -> bytes:
         return found
 
 
-async def test_what_a_killed_run_by_url_left_is_put_right_by_a_deployed_one(
+async def test_a_deployed_operator_repairs_the_configuration_of_a_killed_local_run(
     cluster: Cluster, deployed: int
 ) -> None:
     name = "turning-validating-webhook-configuration"
@@ -229,7 +229,7 @@ async def test_missing_webhook_configurations_are_reported_with_the_command_to_a
     assert caught.group_contains(NotRegistered, match="kubewright manifests --only webhooks")
 
 
-async def test_an_operator_outlives_its_configuration_and_takes_a_new_one_up(
+async def test_an_operator_survives_the_deletion_of_its_configuration_and_uses_a_new_one(
     cluster: Cluster, deployed: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     name = "turning-validating-webhook-configuration"
@@ -243,7 +243,7 @@ async def test_an_operator_outlives_its_configuration_and_takes_a_new_one_up(
         await eventually(lambda: trusted(cluster, name))
 
 
-async def test_a_run_that_cannot_begin_leaves_nothing_behind(cluster: Cluster) -> None:
+async def test_a_run_that_cannot_start_leaves_no_configuration(cluster: Cluster) -> None:
     converted = Operator(nothing, webhooks=[sensible, colored, missing_from_beta])
     chosen = HostOptions(address=Address("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
     host = WebhookHost("hasty", converted.webhooks, cluster.client, chosen, Registry())
@@ -280,7 +280,7 @@ TROUBLES = (
 
 
 @pytest.mark.parametrize("reach", ["url", "service"])
-async def test_registering_is_tried_again_while_the_server_is_in_trouble(
+async def test_registering_is_retried_while_the_server_fails(
     cluster: Cluster,
     deployed: int,
     reach: Reach,
@@ -306,7 +306,7 @@ async def test_registering_is_tried_again_while_the_server_is_in_trouble(
     assert "etcd has no leader" in caplog.text
 
 
-async def test_what_keeps_webhooks_from_being_registered_is_named_by_the_readiness_probe(
+async def test_the_readiness_probe_names_what_keeps_webhooks_from_being_registered(
     cluster: Cluster,
 ) -> None:
     await cluster.install(operator())
@@ -324,7 +324,7 @@ async def test_what_keeps_webhooks_from_being_registered_is_named_by_the_readine
             serving.cancel()
 
 
-async def test_what_another_attempt_cannot_help_against_ends_the_start(cluster: Cluster) -> None:
+async def test_permanent_registration_errors_end_the_start(cluster: Cluster) -> None:
     await cluster.install(operator())
     chosen = HostOptions(address=Address("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
     forbidden = kw.errors.Forbidden(Status(code=403, reason="Forbidden", message="you may not"))
@@ -336,7 +336,7 @@ async def test_what_another_attempt_cannot_help_against_ends_the_start(cluster: 
     assert caught.group_contains(NotRegistered, match="--only rbac --webhook-reach url")
 
 
-async def test_what_cannot_be_taken_away_does_not_keep_the_rest(
+async def test_a_configuration_that_cannot_be_removed_does_not_keep_the_others(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     delete = cluster.client.delete
@@ -361,7 +361,7 @@ async def test_what_cannot_be_taken_away_does_not_keep_the_rest(
     await cluster.client.delete(mutating, "turning-mutating-webhook-configuration")
 
 
-async def test_a_mounted_certificate_is_followed(
+async def test_a_mounted_certificate_is_reloaded(
     cluster: Cluster, deployed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kubewright.webhook.server.sources.DIRECTORY_POLL", 0.05)
@@ -392,7 +392,7 @@ async def test_a_mounted_certificate_is_followed(
         assert host.problem() is None
 
 
-def test_the_roles_for_it_are_get_and_patch_by_name() -> None:
+def test_the_webhook_roles_are_get_and_patch_by_name() -> None:
     served = operator()
     for rule in (
         *webhook_rules(served.name, served.webhooks),
@@ -418,7 +418,7 @@ async def test_a_standby_leaves_the_webhooks_to_the_replica_that_answers_until_i
             await asked_at(cluster, name)
 
 
-async def test_a_hand_over_under_writes_loses_no_request(cluster: Cluster) -> None:
+async def test_a_handover_during_writes_loses_no_request(cluster: Cluster) -> None:
     metrics, done, numbers = Registry(), asyncio.Event(), itertools.count()
     chosen = HostOptions(address=Address("", 0), namespace="default", reach="url", standby=True)
     successor = WebhookHost("turning", operator().webhooks, cluster.client, chosen, metrics)

@@ -92,7 +92,7 @@ async def test_a_context_variable_of_the_request_is_seen_in_the_thread() -> None
     assert seen == ["set"]
 
 
-async def test_a_def_that_returns_a_coroutine_is_named_as_the_mistake_it_is() -> None:
+async def test_a_def_that_returns_a_coroutine_is_reported() -> None:
     async def later() -> None:
         pass
 
@@ -159,7 +159,7 @@ async def test_a_body_that_is_too_large_is_not_read() -> None:
         assert server.samples("controller_runtime_webhook_requests_total")[VALIDATE, "413"] == 2
 
 
-async def test_a_client_without_tls_gets_nothing() -> None:
+async def test_a_client_without_tls_gets_no_response() -> None:
     async with called(ALL) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.server.port)
         writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
@@ -169,7 +169,7 @@ async def test_a_client_without_tls_gets_nothing() -> None:
         assert (await server.post(VALIDATE, body(admission_review(widget()))))[0] == 200
 
 
-async def test_tls_1_2_is_the_least_that_is_spoken() -> None:
+async def test_tls_1_2_is_the_minimum_version() -> None:
     async with called(ALL) as server:
         old = trust(server.bundle)
         old.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -249,7 +249,7 @@ async def test_an_async_function_that_takes_too_long_is_cancelled() -> None:
         assert cancelled.is_set()
 
 
-async def test_functions_that_block_keep_nothing_else_in_the_process_from_a_thread() -> None:
+async def test_blocking_functions_leave_threads_for_the_rest_of_the_process() -> None:
     held, crowd = threading.Event(), http.THREADS - 1
 
     @kw.admission.validating_webhook(Widget)
@@ -285,7 +285,7 @@ async def test_requests_in_flight_end_before_the_server_does() -> None:
         await closing
 
 
-async def test_a_draining_server_asks_its_callers_to_leave() -> None:
+async def test_a_draining_webhook_server_closes_its_connections() -> None:
     async with called([sensible]) as server:
         server.server.drain()
         reply = await asked(server.wire, VALIDATE, body(admission_review(widget())))

@@ -75,7 +75,7 @@ async def versions(cluster: Cluster) -> list[str]:
     return [(await cluster.client.get(kind, name)).metadata.resource_version for kind, name in REGISTERED]
 
 
-async def test_a_run_after_a_killed_one_writes_nothing_where_nothing_changed(
+async def test_a_run_after_a_killed_one_does_not_write_unchanged_configurations(
     cluster: Cluster, killed: int, tmp_path: Path
 ) -> None:
     before = await versions(cluster)
@@ -84,7 +84,7 @@ async def test_a_run_after_a_killed_one_writes_nothing_where_nothing_changed(
         assert await versions(cluster) == before
 
 
-async def test_a_run_elsewhere_takes_over_and_says_so(
+async def test_a_run_on_another_machine_takes_over_and_logs_it(
     cluster: Cluster, killed: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -101,7 +101,7 @@ async def test_writes_pass_while_no_webhook_answers(cluster: Cluster, killed: in
     await cluster.client.delete(Widget, "free", cluster.namespace)
 
 
-async def test_clearing_takes_away_what_was_left_and_leads_conversions_to_the_service(
+async def test_clearing_removes_leftover_webhooks_and_points_conversions_to_the_service(
     cluster: Cluster, killed: int
 ) -> None:
     cleared = await clear_leftovers(cluster.client, operator().webhooks, NAMES)

@@ -38,7 +38,7 @@ def test_an_api_server_on_this_machine_is_reached_by_url(server: str) -> None:
     assert reach_of(ClusterConfig(server)) == "url"
 
 
-def test_in_a_pod_the_service_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_service_is_used_in_a_pod(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     assert reach_of(ClusterConfig("https://10.0.0.1:443")) == "service"
 
@@ -65,11 +65,11 @@ async def test_an_api_server_behind_a_forwarded_port_is_detected_and_a_fix_sugge
     [Slices(ELSEWHERE, "127.0.0.1"), Slices(), Slices(ELSEWHERE, refuse=True)],
     ids=["one-address-is-here", "it-does-not-say", "one-may-not-look"],
 )
-async def test_without_proof_to_the_contrary_it_is_reachable(client: Any) -> None:
+async def test_an_address_counts_as_reachable_unless_proven_otherwise(client: Any) -> None:
     await confirm_reach(client, "127.0.0.1")
 
 
-async def test_an_address_that_is_given_is_not_doubted() -> None:
+async def test_a_given_address_is_used_without_a_check() -> None:
     await confirm_reach(Slices(ELSEWHERE), "192.0.2.1")
 
 

@@ -77,7 +77,7 @@ async def deployed(cluster: Cluster) -> AsyncIterator[list[JsonObject]]:
         await cluster.client.delete(kind, name)
 
 
-async def test_who_comes_last_is_asked_and_the_last_to_leave_gives_back_what_was_deployed(
+async def test_the_latest_run_serves_the_webhooks_and_the_last_one_restores_the_deployed_ones(
     cluster: Cluster, deployed: list[JsonObject]
 ) -> None:
     assert all("service" in address for address in deployed)
@@ -88,7 +88,9 @@ async def test_who_comes_last_is_asked_and_the_last_to_leave_gives_back_what_was
     assert await places(cluster) == deployed
 
 
-async def test_who_leaves_first_leaves_the_other_alone(cluster: Cluster, deployed: list[JsonObject]) -> None:
+async def test_a_run_that_ends_first_keeps_the_webhooks_of_the_other(
+    cluster: Cluster, deployed: list[JsonObject]
+) -> None:
     async with asyncio.TaskGroup() as group:
         chosen = HostOptions(address=Address("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
         first = WebhookHost("shared", operator().webhooks, cluster.client, chosen, Registry())
@@ -100,7 +102,7 @@ async def test_who_leaves_first_leaves_the_other_alone(cluster: Cluster, deploye
     assert await places(cluster) == deployed
 
 
-async def test_a_run_after_a_killed_one_gives_back_what_was_deployed(
+async def test_a_run_after_a_killed_one_restores_the_deployed_webhooks(
     cluster: Cluster, deployed: list[JsonObject], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def die(self: UrlRegistration) -> None:
@@ -116,7 +118,7 @@ async def test_a_run_after_a_killed_one_gives_back_what_was_deployed(
     assert await places(cluster) == deployed
 
 
-async def test_what_was_deployed_comes_back_when_what_a_killed_run_left_is_cleared(
+async def test_deployed_webhooks_are_restored_when_a_killed_run_is_cleaned_up(
     cluster: Cluster, deployed: list[JsonObject], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def die(self: UrlRegistration) -> None:
@@ -129,7 +131,7 @@ async def test_what_was_deployed_comes_back_when_what_a_killed_run_left_is_clear
     assert await places(cluster) == deployed
 
 
-async def test_a_run_does_not_take_back_what_another_took_from_it_and_says_so_once(
+async def test_a_run_does_not_take_its_webhooks_back_from_another_and_logs_it_once(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
@@ -151,7 +153,7 @@ async def test_a_run_does_not_take_back_what_another_took_from_it_and_says_so_on
         assert asked_at(await places(cluster), other)
 
 
-async def test_a_run_leaves_what_was_deployed_anew_to_the_deployment(
+async def test_a_run_keeps_webhooks_that_were_deployed_meanwhile(
     cluster: Cluster, deployed: list[JsonObject], caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     run = UrlRegistration(cluster.client, operator().webhooks, NAMES, "https://127.0.0.1:1")

@@ -56,7 +56,7 @@ async def followed(source: CertificateSource) -> AsyncIterator[asyncio.Queue[byt
         following.cancel()
 
 
-async def test_a_broken_pair_leaves_the_old_one_until_a_good_one_comes(
+async def test_an_invalid_key_pair_keeps_the_old_one_until_a_valid_one_is_mounted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(sources, "DIRECTORY_POLL", 0.01)
@@ -81,7 +81,7 @@ async def test_a_broken_pair_leaves_the_old_one_until_a_good_one_comes(
     assert count(metrics, "certwatcher_read_certificate_total") >= 4
 
 
-async def test_a_directory_without_a_pair_is_named(tmp_path: Path) -> None:
+async def test_a_directory_without_a_key_pair_is_named(tmp_path: Path) -> None:
     source = DirectorySource(FollowingContext(), Registry(), tmp_path)
     with pytest.raises(sources.CertificateError, match=f"{tmp_path}.*tls.crt"):
         await source.prepare()

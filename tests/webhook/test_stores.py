@@ -9,7 +9,7 @@ from kubewright.webhook.server.authority import begin, utc_now
 from kubewright.webhook.server.stores import FileStore
 
 
-async def test_what_is_kept_is_found_again_and_only_by_its_owner(tmp_path: Path) -> None:
+async def test_stored_certificates_are_found_again_by_their_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "state.json"
     bundle = begin(["127.0.0.1"], Lifetimes(), utc_now())
     store = FileStore(path)
@@ -20,7 +20,7 @@ async def test_what_is_kept_is_found_again_and_only_by_its_owner(tmp_path: Path)
     assert [found.name for found in path.parent.iterdir()] == ["state.json"]
 
 
-async def test_who_comes_second_takes_up_what_the_first_has_kept(tmp_path: Path) -> None:
+async def test_the_second_replica_uses_the_certificates_of_the_first(tmp_path: Path) -> None:
     one, two = FileStore(tmp_path / "state.json"), FileStore(tmp_path / "state.json")
     assert (await one.load(), await two.load()) == (None, None)
     bundle = begin(["127.0.0.1"], Lifetimes(), utc_now())
@@ -32,7 +32,7 @@ async def test_who_comes_second_takes_up_what_the_first_has_kept(tmp_path: Path)
 @pytest.mark.parametrize(
     "content", [b"", b"{", b"[]", b"{}", b'{"ca.crt": 1}', b'{"ca.crt":"?","ca.key":""}']
 )
-async def test_a_damaged_file_is_as_good_as_none(tmp_path: Path, content: bytes) -> None:
+async def test_a_damaged_file_is_ignored(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "state.json"
     path.write_bytes(content)
     store = FileStore(path)
@@ -41,7 +41,7 @@ async def test_a_damaged_file_is_as_good_as_none(tmp_path: Path, content: bytes)
 
 
 @pytest.mark.parametrize("address", ["folder", "file/state.json"])
-async def test_where_nothing_can_be_kept_they_last_for_the_run_and_the_place_is_named(
+async def test_certificates_last_for_the_run_if_they_cannot_be_stored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, address: str
 ) -> None:
     (tmp_path / "folder").mkdir()

@@ -71,7 +71,7 @@ async def store(cluster: Cluster, version: str) -> None:
     await cluster.eventually(CRD, NAME, lambda it: version in it["status"]["storedVersions"])
 
 
-async def test_a_kind_in_two_versions_from_its_first_object_to_a_refusal(
+async def test_a_kind_in_two_versions_is_converted_defaulted_and_validated(
     cluster: Cluster, kubectl: Path, tmp_path: Path
 ) -> None:
     operator = kw.Operator(nothing, webhooks=[sensible, colored, from_alpha, from_beta])

@@ -50,7 +50,7 @@ async def running(cluster: Cluster) -> AsyncIterator[Manager]:
         await cluster.client.delete_collection(Widget, namespace=cluster.namespace)
 
 
-async def test_what_is_made_in_the_old_version_is_read_in_all(cluster: Cluster) -> None:
+async def test_objects_created_in_the_old_version_are_readable_in_all(cluster: Cluster) -> None:
     async with running(cluster):
         await cluster.create(WidgetV1Alpha1(kw.Meta("w", labels={"a": "b"}), size=3, color="red"))
         new = await cluster.get(Widget, "w")
@@ -61,7 +61,7 @@ async def test_what_is_made_in_the_old_version_is_read_in_all(cluster: Cluster) 
     assert (old.size, old.color, old.metadata.uid) == (3, "red", new.metadata.uid)
 
 
-async def test_objects_are_completed_in_the_version_the_webhook_knows(cluster: Cluster) -> None:
+async def test_objects_are_defaulted_in_the_version_of_the_webhook(cluster: Cluster) -> None:
     async with running(cluster):
         made = await cluster.create(WidgetV1Alpha1(kw.Meta("w"), size=3))
         assert made.color == "blue"
@@ -85,7 +85,7 @@ async def test_two_field_errors_are_refused_in_one_message(cluster: Cluster) -> 
     assert (status.code, status.reason) == (422, "Invalid")
 
 
-async def test_lists_and_watches_speak_each_version(cluster: Cluster) -> None:
+async def test_lists_and_watches_are_served_in_each_version(cluster: Cluster) -> None:
     async with running(cluster):
         for number in range(1, 4):
             await cluster.create(WidgetV1Alpha1(kw.Meta(f"w{number}"), size=number, color="red"))
@@ -150,7 +150,7 @@ async def store(cluster: Cluster, version: str) -> None:
     )
 
 
-async def test_what_broke_a_rule_before_there_was_one_can_still_be_deleted(cluster: Cluster) -> None:
+async def test_objects_that_break_a_newer_rule_can_still_be_deleted(cluster: Cluster) -> None:
     await cluster.install(operator())
     old = kw.Meta("old", finalizers=["example.com/hold"])
     await cluster.create(Widget(old, spec=WidgetSpec(color="pink")))
@@ -201,7 +201,7 @@ async def test_a_temporary_cluster_logs_no_warning_about_missing_conversion(
     assert "No webhook converts" not in caplog.text
 
 
-async def test_after_a_stop_the_service_of_a_deployment_is_asked_for(cluster: Cluster) -> None:
+async def test_the_service_of_a_deployment_is_called_again_after_a_stop(cluster: Cluster) -> None:
     none = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
     await cluster.install(operator())
     await cluster.client.patch(CUSTOM_RESOURCE_DEFINITION, none, name=NAME)

@@ -100,7 +100,7 @@ async def converter(cluster: Cluster, name: str) -> apiextensions_v1.WebhookClie
     return found.spec.conversion.webhook.client_config
 
 
-async def test_what_is_installed_alone_fails_to_convert_and_loses_nothing(
+async def test_crds_installed_without_the_operator_fail_to_convert_and_lose_no_data(
     capsys: pytest.CaptureFixture[str], cluster: Cluster, name: str, installed: str
 ) -> None:
     printed = capsys.readouterr().err
@@ -164,7 +164,7 @@ async def store(cluster: Cluster, definition: str, version: str) -> None:
     await cluster.eventually(crds, definition, lambda it: version in it["status"]["storedVersions"])
 
 
-async def test_who_installs_the_definition_again_leaves_its_conversion_and_is_not_warned(
+async def test_reinstalling_a_crd_keeps_its_conversion_without_a_warning(
     cluster: Cluster, name: str, target: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
@@ -176,7 +176,7 @@ async def test_who_installs_the_definition_again_leaves_its_conversion_and_is_no
     assert await command(cluster, "uninstall", target) == 0
 
 
-async def test_a_rehearsal_says_so_and_changes_nothing(
+async def test_a_dry_run_reports_the_conversion_and_changes_nothing(
     cluster: Cluster, name: str, target: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
@@ -190,7 +190,7 @@ async def test_a_rehearsal_says_so_and_changes_nothing(
     assert await command(cluster, "uninstall", target) == 0
 
 
-async def test_a_deployment_takes_their_place(
+async def test_a_deployment_replaces_the_conversion_of_a_local_run(
     cluster: Cluster, name: str, target: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     definition = f"songs.{name}.example.com"

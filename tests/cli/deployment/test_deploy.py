@@ -86,7 +86,7 @@ def parcel(cluster: Cluster, name: str) -> tuple[Kind, dict[str, object]]:
     return kind, {"apiVersion": f"{group}/v1", "kind": "Parcel", "metadata": metadata, "spec": {"size": 8}}
 
 
-async def test_an_operator_is_rehearsed_deployed_and_taken_away(
+async def test_deploy_and_undeploy_work_with_and_without_dry_run(
     cluster: Cluster, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = operator(tmp_path, name)

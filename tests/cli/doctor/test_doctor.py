@@ -197,7 +197,7 @@ async def register_by_url(cluster: Cluster, configuration: str, definition: str,
     )
 
 
-async def test_inside_a_project_its_operator_is_looked_at(
+async def test_doctor_checks_the_operator_of_the_project(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def project() -> None:
@@ -231,7 +231,7 @@ async def test_missing_rights_are_named(
     assert "missing rule" in found[f"crd patients.{group}"]["detail"]
 
 
-async def test_rights_to_register_webhooks_are_looked_at_where_there_are_some(
+async def test_doctor_checks_the_rights_to_register_webhooks_if_there_are_webhooks(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     group, check = f"{cluster.namespace}.example.com", "rights to run outside the cluster"
@@ -245,7 +245,7 @@ async def test_rights_to_register_webhooks_are_looked_at_where_there_are_some(
     assert "--only rbac --webhook-reach url" in found["remedy"]
 
 
-async def test_rights_in_the_namespaces_of_the_operator_are_enough(
+async def test_doctor_accepts_rights_in_the_namespaces_of_the_operator(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kubeconfig = await account(cluster, "local", tmp_path)

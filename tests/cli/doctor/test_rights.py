@@ -29,11 +29,11 @@ def asked(*namespaces: str, **options: object) -> set[str]:
     return {str(each) for each in questions(rules_for(operator), namespaces_of(operator, namespaces))}
 
 
-def test_without_namespaces_they_are_asked_for_the_whole_cluster() -> None:
+def test_rights_are_checked_cluster_wide_without_namespaces() -> None:
     assert not any(" in " in question for question in asked())
 
 
-def test_a_scope_says_where() -> None:
+def test_a_selector_limits_the_checked_rights_to_its_namespace() -> None:
     found = asked(selector=kw.Selector(namespace="a"))
     assert {
         "get wards.example.com in a",
@@ -43,7 +43,7 @@ def test_a_scope_says_where() -> None:
     assert "watch nodes" in found
 
 
-def test_each_namespace_of_a_run_is_asked_for() -> None:
+def test_rights_are_checked_in_each_namespace_of_a_run() -> None:
     found = asked("a", "b")
     assert {"patch wards/status.example.com in a", "patch wards/status.example.com in b"} <= found
     assert "get wards.example.com" not in found

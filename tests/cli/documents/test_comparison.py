@@ -38,7 +38,7 @@ def test_a_secret_that_is_created_or_deleted_is_shown_without_its_values() -> No
         assert [line[1:] for line in lines if line[1:4] == "  a"] == ["  a: '***'"]
 
 
-def test_what_kubectl_last_applied_to_a_secret_is_not_shown() -> None:
+def test_the_last_applied_annotation_of_a_secret_is_not_shown() -> None:
     def applied(text: str) -> dict[str, Any]:
         return secret(metadata={"name": "login", "annotations": {LAST_APPLIED: text}})
 

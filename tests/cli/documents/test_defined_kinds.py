@@ -80,6 +80,6 @@ def test_an_object_is_defaulted_before_it_is_validated(
         max_leaves=8,
     )
 )
-def test_a_definition_that_is_none_brings_nothing_and_breaks_nothing(spec: Any) -> None:
+def test_an_invalid_definition_in_the_documents_is_ignored(spec: Any) -> None:
     document = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": spec}
     assert not defined_kinds([document])

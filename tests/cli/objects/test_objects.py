@@ -126,7 +126,7 @@ async def test_several_objects_are_found_by_name_and_by_label(
     assert await command(cluster, "get") == 2
 
 
-async def test_a_refused_object_keeps_no_other_from_its_place(
+async def test_a_refused_object_does_not_stop_the_others(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "notes.yaml"
@@ -307,7 +307,7 @@ async def test_a_file_without_objects_is_an_error(
     assert "contains a document without apiVersion and kind" in capsys.readouterr().err
 
 
-async def test_a_rehearsal_holds_an_object_against_the_definition_beside_it(
+async def test_a_dry_run_validates_objects_by_the_crds_in_the_same_documents(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     group = f"{cluster.namespace}.example.com"
@@ -328,7 +328,7 @@ async def test_a_rehearsal_holds_an_object_against_the_definition_beside_it(
     assert await command(cluster, "get", "crd", f"lamps.{group}") == 1
 
 
-async def test_a_rehearsal_leaves_a_definition_that_is_none_to_the_server(
+async def test_a_dry_run_leaves_invalid_definitions_to_the_server(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "lamps.yaml"

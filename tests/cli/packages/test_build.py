@@ -53,7 +53,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return made
 
 
-def test_without_a_builder_it_says_so(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+def test_build_reports_a_missing_image_builder(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code() == 1
     assert capsys.readouterr().err == (
         "Error: none of docker, podman, buildah found on PATH: install one to build images\n"
@@ -61,20 +61,20 @@ def test_without_a_builder_it_says_so(machine: Machine, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("builder", ["docker", "podman", "buildah"])
-def test_whichever_builder_is_there_is_used(machine: Machine, builder: str, tmp_path: Path) -> None:
+def test_the_installed_image_builder_is_used(machine: Machine, builder: str, tmp_path: Path) -> None:
     machine.install(builder)
     assert exit_code() == 0
     assert machine.called() == [f"{builder} build --file Dockerfile --tag toyshop:0.1.0 ."]
 
 
-def test_a_client_without_its_engine_is_passed_over(machine: Machine) -> None:
+def test_an_image_builder_without_its_daemon_is_skipped(machine: Machine) -> None:
     machine.install("docker", code=1, silent=True)
     machine.install("buildah")
     assert exit_code() == 0
     assert machine.called() == ["buildah build --file Dockerfile --tag toyshop:0.1.0 ."]
 
 
-def test_a_client_that_is_all_there_is_says_itself_what_it_lacks(machine: Machine) -> None:
+def test_the_only_image_builder_reports_its_own_error(machine: Machine) -> None:
     machine.install("docker", code=1, silent=True)
     assert exit_code() == 1
     assert machine.called() == ["docker build --file Dockerfile --tag toyshop:0.1.0 ."]
@@ -103,7 +103,9 @@ def test_an_image_is_loaded_into_kind(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("builder", ["podman", "buildah"])
-def test_other_builders_hand_kind_an_archive(machine: Machine, builder: str, tmp_path: Path) -> None:
+def test_other_builders_load_images_into_kind_as_an_archive(
+    machine: Machine, builder: str, tmp_path: Path
+) -> None:
     machine.install(builder)
     machine.install("kind")
     assert exit_code("--load", "kind") == 0
@@ -113,14 +115,14 @@ def test_other_builders_hand_kind_an_archive(machine: Machine, builder: str, tmp
     assert not list((tmp_path / "toyshop").glob(".*.tar"))
 
 
-def test_without_kind_nothing_is_built(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+def test_build_stops_without_kind(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     machine.install("docker")
     assert exit_code("--load", "kind") == 1
     assert "kind not found on PATH" in capsys.readouterr().err
     assert machine.called() == []
 
 
-def test_a_failed_build_is_one_line_after_the_builders_own(
+def test_a_failed_build_is_one_line_after_the_output_of_the_builder(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine.install("docker", code=3)

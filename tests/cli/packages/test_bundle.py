@@ -31,7 +31,7 @@ def say(shop: Path, table: str) -> None:
     path.write_text(path.read_text() + f"\n[tool.kubewright.bundle]\n{table}\n")
 
 
-def test_what_a_catalogue_shows_comes_from_pyproject(shop: Path) -> None:
+def test_the_bundle_takes_its_catalog_texts_from_pyproject(shop: Path) -> None:
     (shop / "shop.svg").write_text("<svg/>")
     say(
         shop,

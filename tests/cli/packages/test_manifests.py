@@ -69,9 +69,7 @@ def target(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_parts_that_are_not_usual_come_when_asked_for(
-    target: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_optional_parts_are_rendered_on_request(target: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(target) == 0
     usual = {document["kind"] for document in yaml.safe_load_all(capsys.readouterr().out)}
     assert not usual & {"ServiceMonitor", "NetworkPolicy", "Parcel"}
@@ -191,7 +189,7 @@ def test_two_controllers_of_one_name_are_one_line(tmp_path: Path, capsys: pytest
 
 @pytest.mark.parametrize("namespaced", [False, True], ids=["everywhere", "in namespaces"])
 @pytest.mark.parametrize("name", ["mycustomresource", "myownshell", "foo", "vmgroup", "pulsarconsumer"])
-async def test_a_server_takes_everything_in_a_rehearsal(
+async def test_a_server_accepts_all_manifests_in_a_dry_run(
     cluster: Cluster, name: str, namespaced: bool
 ) -> None:
     operator: Operator = importlib.import_module(name).operator()

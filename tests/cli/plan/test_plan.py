@@ -170,7 +170,9 @@ async def test_a_kind_need_not_be_installed_and_a_failure_is_reported(
     assert f"+apiVersion: {desk.group}/v1" in captured.out
 
 
-async def test_an_outside_system_is_left_alone(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_plan_does_not_change_external_systems(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
     target = desk.target(", lifespan=outside")
     assert await desk.plan(target, words=("red",)) == 1
     assert "pass Operator(..., planning=...)" in capsys.readouterr().err

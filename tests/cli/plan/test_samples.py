@@ -25,7 +25,7 @@ def plan(*arguments: str) -> int:
     return int(ended.value.code or 0)
 
 
-async def test_machines_are_planned_and_none_is_made(
+async def test_a_plan_of_machines_creates_none(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world = tmp_path / "vcenter.json"

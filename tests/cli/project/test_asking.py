@@ -33,19 +33,19 @@ def test_an_invalid_answer_is_reported_and_prompted_again(monkeypatch: pytest.Mo
     assert "kind 'cart' is not in CamelCase: like Cart" in shown.getvalue()
 
 
-def test_an_option_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_given_option_is_not_prompted_for(monkeypatch: pytest.MonkeyPatch) -> None:
     sit_down(monkeypatch, "")
     assert known("Cart", "--kind", "Kind", kind_problem) == "Cart"
 
 
-def test_without_a_terminal_the_missing_option_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_option_is_named_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     with pytest.raises(click.UsageError, match="Missing option '--kind'"):
         known(None, "--kind", "Kind", kind_problem)
     assert known(None, "--domain", "Domain", lambda text: "", default="") == ""
 
 
-def test_a_project_is_made_by_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_project_is_created_from_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     sit_down(monkeypatch, "toyshop\nexample.com\n")
     with pytest.raises(SystemExit) as ended:
         main(["init"])

@@ -97,7 +97,7 @@ def test_refuses_files_without_handlers(folder: Path, capsys: pytest.CaptureFixt
     assert "plain.py: no kopf decorators found" in refused(capsys, folder, "plain.py")
 
 
-def test_refuses_a_file_that_is_not_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_refuses_a_missing_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "cannot read missing.py: No such file or directory" in refused(capsys, folder, "missing.py")
 
 
@@ -107,7 +107,7 @@ def test_refuses_an_existing_directory(folder: Path, capsys: pytest.CaptureFixtu
     assert "lights already exists: choose another directory with --output-dir" in shown
 
 
-def test_refuses_a_name_that_is_no_project(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_refuses_an_invalid_project_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "choose it with --output-dir" in refused(capsys, folder, "lamps.py", "--output-dir", "out/json")
 
 
@@ -135,7 +135,7 @@ def test_names_the_module_that_was_not_passed(folder: Path, capsys: pytest.Captu
         ),
     ],
 )
-def test_refuses_what_is_only_known_at_run_time(
+def test_refuses_arguments_that_are_only_known_at_run_time(
     folder: Path, capsys: pytest.CaptureFixture[str], source: str, message: str
 ) -> None:
     (folder / "lamps.py").write_text(f"import kopf\n\n{source}")

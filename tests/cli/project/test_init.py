@@ -43,7 +43,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["init"], "Missing argument 'NAME'"),
     ],
 )
-def test_a_project_that_cannot_be_is_one_line(
+def test_an_invalid_project_name_is_one_error_line(
     arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert exit_code(*arguments) == 2
@@ -110,7 +110,7 @@ def test_reports_what_changed_since_the_version_of_a_project(
         (["webhook", "--kind", "Toy", "--validation"], 1, "kind Toy not found in this project"),
     ],
 )
-def test_an_addition_that_cannot_be_changes_nothing(
+def test_an_invalid_addition_changes_nothing(
     arguments: list[str], code: int, message: str, shop: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = contents(shop)
@@ -130,7 +130,7 @@ def test_a_group_needs_a_dot_where_the_project_has_no_domain(
     assert 'name="my-shop"' in (tmp_path / "my-shop" / "my_shop" / "__init__.py").read_text()
 
 
-def test_outside_a_project_it_says_how_to_make_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_create_outside_a_project_suggests_init(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("create", "api", "--kind", "Toy", "--version", "v1") == 1
     assert "create one with `kubewright init NAME`" in capsys.readouterr().err
 
@@ -145,7 +145,7 @@ def test_a_kind_is_added_once(shop: Path, capsys: pytest.CaptureFixture[str]) ->
     assert contents(shop) == before
 
 
-def test_a_further_version_says_of_the_kind_what_the_first_says(
+def test_a_further_version_copies_the_keywords_of_the_first(
     shop: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert (
@@ -184,7 +184,7 @@ def test_a_further_version_says_of_the_kind_what_the_first_says(
         ),
     ],
 )
-def test_a_kind_that_would_clash_with_one_that_is_there_is_refused(
+def test_a_kind_that_conflicts_with_an_existing_one_is_refused(
     arguments: list[str], message: str, shop: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 0
@@ -194,14 +194,14 @@ def test_a_kind_that_would_clash_with_one_that_is_there_is_refused(
     assert contents(shop) == before
 
 
-def test_a_further_version_may_repeat_what_the_kind_says(shop: Path) -> None:
+def test_a_further_version_may_repeat_the_options_of_the_kind(shop: Path) -> None:
     assert exit_code("create", "api", "--version", "v1", "--kind", "Toy", "--cluster") == 0
     assert (
         exit_code("create", "api", "--version", "v2", "--kind", "Toy", "--cluster", "--plural", "toys") == 0
     )
 
 
-def test_conversion_asks_for_a_second_version(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_conversion_needs_a_second_version(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 0
     assert exit_code("create", "webhook", "--kind", "Toy", "--conversion") == 1
     assert "Toy has one version: add another" in capsys.readouterr().err
@@ -223,7 +223,7 @@ def test_warns_that_scaling_is_not_validated(shop: Path, scaled: bool) -> None:
     assert max(map(len, made.splitlines())) <= 120
 
 
-def test_an_operator_that_its_author_wrote_otherwise_gets_files_and_advice(
+def test_a_rewritten_operator_gets_files_and_instructions(
     shop: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 0
@@ -238,7 +238,7 @@ def test_an_operator_that_its_author_wrote_otherwise_gets_files_and_advice(
     assert package.read_text() == mine
 
 
-def test_a_package_in_another_encoding_gets_files_and_advice(
+def test_a_package_in_another_encoding_gets_files_and_instructions(
     shop: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     package = shop / "toyshop" / "__init__.py"

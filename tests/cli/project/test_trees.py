@@ -19,7 +19,7 @@ def test_a_new_folder_appears_with_all_its_files(tmp_path: Path) -> None:
     assert contents(tmp_path) == {"a/b/x/y.txt": "1", "a/b/z.txt": "2"}
 
 
-def test_files_come_beside_others_and_others_go(tmp_path: Path) -> None:
+def test_files_are_added_replaced_and_removed_together(tmp_path: Path) -> None:
     (tmp_path / "old.txt").write_text("old")
     (tmp_path / "kept.txt").write_text("kept")
     (tmp_path / "tool").write_text("before")

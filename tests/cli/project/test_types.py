@@ -94,7 +94,7 @@ def test_kinds_are_never_dropped_from_a_module(shop: Path, capsys: pytest.Captur
     assert path.read_text() == before
 
 
-def test_files_of_another_hand_stay(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_that_were_not_generated_stay(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = shop / "toyshop" / "types"
     folder.mkdir()
     (folder / "__init__.py").write_text("mine = 1\n")
@@ -124,7 +124,7 @@ def test_mistakes_are_one_line(
     assert not (shop / "toyshop" / "types").exists()
 
 
-def test_outside_a_project_the_directory_must_be_given(
+def test_the_directory_must_be_given_outside_a_project(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert exit_code("create", "types", "-f", str(CERTIFICATES)) == 2

@@ -74,7 +74,7 @@ def recorded(folder: Path, *accesses: RecordedAccess, operator: str = "crates") 
     return str(path)
 
 
-def test_the_operators_own_tests_prove_its_rules(
+def test_rbac_verify_runs_the_tests_of_the_operator(
     project: Path, server_name: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
@@ -91,7 +91,7 @@ def test_the_operators_own_tests_prove_its_rules(
     assert "remove it from needs=[...] of controller 'crate'" in verdict["unused"][0]["remedy"]
 
 
-def test_rights_that_are_all_used_are_proved(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rules_that_are_all_used_pass(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert verify("crates.py", "--recording", recorded(project, *ALL)) == 0
     # Each verb on each resource is one right, as in the rules themselves and in `kubewright doctor`.
     rights = rights_of(rules_for(load_operator(str(project / "crates.py"))))
@@ -121,7 +121,7 @@ def test_reports_denied_requests_unless_the_rules_allow_them(
     assert capsys.readouterr().out == "denied  list pods: add it to needs=[kw.needs(...)]\n"
 
 
-def test_a_recording_of_another_operator_proves_nothing(
+def test_a_recording_of_another_operator_does_not_count(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert verify("crates.py", "--recording", recorded(project, *ALL, operator="other")) == 1

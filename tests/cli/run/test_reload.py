@@ -40,7 +40,7 @@ def wait_for(process: subprocess.Popen[str], text: str) -> None:
     raise AssertionError(f"{text!r} was not printed:\n{''.join(seen)}")
 
 
-def test_the_operator_starts_again_after_a_change_and_a_mistake_is_waited_out(tmp_path: Path) -> None:
+def test_the_operator_restarts_after_a_change_and_waits_after_a_syntax_error(tmp_path: Path) -> None:
     path = tmp_path / "shoes.py"
     path.write_text(OPERATOR.format(name="first"))
     quiet = ("--metrics-bind-address", "0", "--health-probe-bind-address", "0")
@@ -80,7 +80,7 @@ def test_the_files_of_a_target_are_watched(tmp_path: Path) -> None:
     assert stamps(package) != before
 
 
-def test_arguments_are_handed_on_as_they_were_typed() -> None:
+def test_arguments_are_passed_on_unchanged() -> None:
     found: list[list[str]] = []
 
     @click.command()
@@ -99,5 +99,5 @@ def test_arguments_are_handed_on_as_they_were_typed() -> None:
 
 
 @pytest.mark.parametrize("target", ["nowhere.py", "no_such_module_at_all:x"])
-def test_a_target_that_is_not_there_is_waited_for_here(target: str, tmp_path: Path) -> None:
+def test_a_missing_target_is_waited_for(target: str, tmp_path: Path) -> None:
     assert folder_of(target) == tmp_path

@@ -46,16 +46,16 @@ def understood(arguments: list[str]) -> dict[str, Any]:
     ("given", "watched"),
     [(["-n", "a,b", "-n", "c"], ("a", "b", "c")), (["--namespace="], ()), ([], ())],
 )
-def test_namespaces_come_one_by_one_or_with_commas(given: list[str], watched: tuple[str, ...]) -> None:
+def test_namespaces_are_repeated_or_separated_by_commas(given: list[str], watched: tuple[str, ...]) -> None:
     assert understood(given)["namespaces"] == watched
 
 
-def test_a_namespace_that_cannot_be_is_refused() -> None:
+def test_an_invalid_namespace_is_refused() -> None:
     with pytest.raises(click.BadParameter, match="'B c': a lowercase RFC 1123 label"):
         understood(["-n", "a,B c"])
 
 
-def test_the_arguments_of_a_deployment_are_understood() -> None:
+def test_the_arguments_of_a_deployment_are_accepted() -> None:
     (rendered, *_) = deployment(OPERATOR, Names("crates"), image="a", namespaces=["x", "y"])
     (container,) = rendered["spec"]["template"]["spec"]["containers"]
     options = understood(container["args"])
@@ -65,7 +65,7 @@ def test_the_arguments_of_a_deployment_are_understood() -> None:
     assert options["verbose"]
 
 
-def test_the_arguments_of_a_bundle_are_understood(tmp_path: Path) -> None:
+def test_the_arguments_of_a_bundle_are_accepted(tmp_path: Path) -> None:
     csv = cluster_service_version(OPERATOR, Package(name="crates", version="1.0.0"), Settings())
     (installed,) = csv["spec"]["install"]["spec"]["deployments"]
     (container,) = installed["spec"]["template"]["spec"]["containers"]

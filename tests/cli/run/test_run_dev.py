@@ -65,7 +65,7 @@ async def read_until(process: Process, pattern: str) -> re.Match[str]:
     raise AssertionError(f"no line matched {pattern}:\n{''.join(lines)}")
 
 
-async def test_two_run_beside_each_other_and_a_stop_says_what_it_waits_for(tmp_path: Path) -> None:
+async def test_two_runs_share_a_machine_and_a_stop_names_what_it_waits_for(tmp_path: Path) -> None:
     target = tmp_path / "trays.py"
     await asyncio.to_thread(target.write_text, OPERATOR)
     async with running(target) as first, running(target) as second:

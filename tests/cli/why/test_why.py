@@ -209,7 +209,7 @@ def waits(document: dict[str, Any], *records: ReconcileRecord, **journal: Any) -
     return explain(document, RelatedObjects(), journals, now=NOW, limit=5).waiting_for
 
 
-def test_what_an_object_waits_for_is_named() -> None:
+def test_the_finalizers_and_retries_that_an_object_waits_for_are_named() -> None:
     deleted = {
         "metadata": {"name": "one", "deletionTimestamp": "2026-01-02T03:00:00Z", "finalizers": ["a/b"]}
     }

@@ -37,7 +37,7 @@ def deployment(name: str) -> apps_v1.Deployment:
     )
 
 
-async def test_a_child_is_made_with_its_owner_and_an_unchanged_world_is_not_written(cluster: Cluster) -> None:
+async def test_a_child_is_created_with_its_owner_reference_and_not_applied_again(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
 
     async def reconcile(box: Box, ctx: Context) -> None:
@@ -57,7 +57,7 @@ async def test_a_child_is_made_with_its_owner_and_an_unchanged_world_is_not_writ
     assert (await cluster.get(Paper, "a")).metadata.resource_version == paper.metadata.resource_version
 
 
-async def test_a_changed_or_deleted_child_is_put_right(cluster: Cluster) -> None:
+async def test_a_changed_or_deleted_child_is_restored(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
 
     async def reconcile(box: Box, ctx: Context) -> None:
@@ -72,7 +72,7 @@ async def test_a_changed_or_deleted_child_is_put_right(cluster: Cluster) -> None
         await cluster.eventually(Paper, "a", lambda found: found.metadata.uid != paper.metadata.uid)
 
 
-async def test_what_is_taken_out_of_the_desired_child_is_removed(cluster: Cluster) -> None:
+async def test_fields_removed_from_the_desired_child_are_removed(cluster: Cluster) -> None:
     await cluster.install(Box)
 
     async def reconcile(box: Box, ctx: Context) -> None:
@@ -214,7 +214,7 @@ async def test_a_child_of_another_owner_is_left_alone(cluster: Cluster) -> None:
     assert (await cluster.get(Paper, "a")).text == "theirs"
 
 
-async def test_a_renamed_controller_can_take_back_what_its_former_name_applied(cluster: Cluster) -> None:
+async def test_a_renamed_controller_takes_over_the_fields_of_its_former_name(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
 
     async def first(box: Box, ctx: Context) -> None:
@@ -260,7 +260,7 @@ async def test_a_value_that_the_server_changes_is_reported_once_and_not_sent_aga
     ]
 
 
-async def test_what_is_no_longer_ours_is_asked_again_even_where_the_server_alters_it(
+async def test_fields_that_we_no_longer_own_are_applied_again_even_if_the_server_alters_them(
     cluster: Cluster,
 ) -> None:
     await cluster.install(Box)

@@ -125,7 +125,7 @@ def is_running(manager: Manager) -> bool:
 
 
 @pytest.mark.parametrize(("where", "error"), cases("hook", "index", "filter", "transform"))
-async def test_a_bad_object_is_reported_and_the_others_are_reconciled(
+async def test_an_undecodable_object_is_reported_and_the_others_are_reconciled(
     cluster: Cluster, failing: dict[str, BaseException], where: str, error: str
 ) -> None:
     await cluster.install(Frail, Paper)
@@ -156,7 +156,7 @@ async def test_a_bad_object_is_reported_and_the_others_are_reconciled(
 
 
 @pytest.mark.parametrize(("where", "error"), cases("map", "hook", "filter", "transform", "key"))
-async def test_a_bad_watched_object_leads_on_once_it_is_repaired(
+async def test_an_undecodable_watched_object_is_mapped_once_it_is_repaired(
     cluster: Cluster, failing: dict[str, BaseException], where: str, error: str
 ) -> None:
     await cluster.install(Frail, Box)
@@ -181,7 +181,7 @@ async def test_a_bad_watched_object_leads_on_once_it_is_repaired(
         assert is_running(manager)
 
 
-async def test_a_child_whose_filter_fails_leads_to_its_owner(
+async def test_a_child_whose_predicate_fails_reconciles_its_owner(
     cluster: Cluster, failing: dict[str, BaseException]
 ) -> None:
     await cluster.install(Box, Frail)
@@ -201,7 +201,7 @@ async def test_a_child_whose_filter_fails_leads_to_its_owner(
         await eventually(lambda: f"Frail {cluster.namespace}/child changed" in causes)
 
 
-async def test_a_reconciler_may_raise_what_cannot_be_shown(cluster: Cluster) -> None:
+async def test_a_reconciler_may_raise_an_exception_whose_text_fails(cluster: Cluster) -> None:
     await cluster.install(Box)
     runs: list[str] = []
 

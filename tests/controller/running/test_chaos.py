@@ -64,7 +64,7 @@ async def disturbed(sim: Simulation, plan: Plan, changes: int = 12) -> None:
 
 
 @simulated(seeds=50)
-async def test_whatever_fails_the_end_is_as_specified_and_at_rest(sim: Simulation) -> None:
+async def test_operators_converge_and_come_to_rest_after_any_fault(sim: Simulation) -> None:
     accounts = await started(sim)
     # Where its webhooks are served is registered by then.
     await sim.settled(quiet=20)
@@ -85,7 +85,7 @@ async def test_whatever_fails_the_end_is_as_specified_and_at_rest(sim: Simulatio
 
 
 @simulated(seeds=40)
-async def test_one_replica_without_a_lease_gets_over_every_fault(sim: Simulation) -> None:
+async def test_one_replica_without_leader_election_recovers_from_every_fault(sim: Simulation) -> None:
     accounts = await started(sim, replicas=1)
     watch_over(sim)
     await disturbed(sim, draw_plan(sim.chance, 8, COMMON))
@@ -144,7 +144,7 @@ async def chaos(sim: Simulation) -> Trace:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_seed_with_webhooks_a_lease_and_crashes_repeats_bit_for_bit(seed: int) -> None:
+def test_a_simulation_with_webhooks_a_lease_and_crashes_is_reproducible(seed: int) -> None:
     first, second = simulate(chaos, seed), simulate(chaos, seed)
     for one, other in zip(first.entries, second.entries, strict=True):
         assert one == other

@@ -85,7 +85,7 @@ async def test_the_manager_is_named_even_if_it_took_all_our_fields(
     assert {getattr(line, FIELDS)["manager"] for line in lines} == {"rival"}
 
 
-async def test_drift_is_an_event_if_the_controller_asks_for_it(cluster: Cluster) -> None:
+async def test_drift_is_an_event_if_the_controller_enables_it(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
     boxes = Controller(Box, reconcile, owns=[Paper], options=Options(drift="event"))
     async with running(cluster, boxes):
@@ -101,7 +101,7 @@ async def test_drift_is_an_event_if_the_controller_asks_for_it(cluster: Cluster)
     assert event.regarding.kind == "Paper"
 
 
-async def test_a_change_of_the_desired_object_is_no_drift(cluster: Cluster) -> None:
+async def test_a_change_of_the_desired_object_is_not_drift(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
 
     async def by_size(box: Box, ctx: Context) -> None:
@@ -141,7 +141,7 @@ async def test_a_fight_is_reported_once_with_both_managers_and_the_last_state_is
     assert "box and rival" in conflicts[0].getMessage()
 
 
-async def test_a_reconciler_that_catches_the_error_is_called_again_after_the_backoff(
+async def test_a_reconciler_that_catches_the_drift_error_is_called_again_after_the_backoff(
     cluster: Cluster,
 ) -> None:
     await cluster.install(Box, Paper)

@@ -40,7 +40,7 @@ async def is_ready(cluster: Cluster, name: str, size: int) -> None:
 
 
 @virtual_time
-async def test_a_storm_of_429_is_waited_out() -> None:
+async def test_an_operator_recovers_from_many_429_responses() -> None:
     async with with_boxes() as cluster, running(cluster, BOXES) as manager:
         with cluster.faults.add(match=ours(verbs=("patch",)), fail=429, retry_after=7, times=60) as storm:
             for number in range(5):
@@ -52,7 +52,7 @@ async def test_a_storm_of_429_is_waited_out() -> None:
 
 
 @virtual_time
-async def test_watches_that_meet_429_are_opened_again() -> None:
+async def test_watches_refused_with_429_are_opened_again() -> None:
     async with with_boxes() as cluster, running(cluster, BOXES):
         with cluster.faults.add(match=ours(verbs=("watch",)), fail=429, retry_after=20, times=10) as storm:
             cluster.faults.cut_watches(ours(), how="reset")
@@ -113,7 +113,7 @@ class Relay:
 
 
 @virtual_time
-async def test_a_watch_that_stalls_silently_is_given_up_and_opened_again() -> None:
+async def test_a_stalled_watch_is_closed_and_opened_again() -> None:
     async with with_boxes() as cluster:
         relay = Relay(urlsplit(cluster.config.server).port or 443)
         async with relay.running() as port:
@@ -130,7 +130,7 @@ async def test_a_watch_that_stalls_silently_is_given_up_and_opened_again() -> No
 
 
 @virtual_time
-async def test_the_server_may_be_down_at_the_start() -> None:
+async def test_an_operator_starts_while_the_server_is_down() -> None:
     async with with_boxes() as cluster:
         await cluster.create(Box(Meta("a")))
         options = dataclasses.replace(OPTIONS, namespaces=(cluster.namespace,), cache_sync_timeout=600.0)
@@ -149,7 +149,7 @@ async def test_the_server_may_be_down_at_the_start() -> None:
 
 @virtual_time
 @pytest.mark.parametrize("how", ["reset", 503])
-async def test_the_server_may_be_away_for_minutes_in_between(how: Any) -> None:
+async def test_an_operator_recovers_from_an_outage_of_minutes(how: Any) -> None:
     async with with_boxes() as cluster, running(cluster, BOXES) as manager:
         box = await cluster.create(Box(Meta("a")))
         await is_ready(cluster, "a", 1)
@@ -166,7 +166,7 @@ async def test_the_server_may_be_away_for_minutes_in_between(how: Any) -> None:
 
 @pytest.mark.parametrize("outage", [5, 30, 120])
 @pytest.mark.parametrize("expired", [False, True])
-def test_changes_are_seen_within_10_s_of_the_servers_return(outage: float, expired: bool) -> None:
+def test_changes_are_reconciled_within_10_s_after_an_outage(outage: float, expired: bool) -> None:
     @virtual_time
     async def check() -> None:
         async with with_boxes() as cluster, running(cluster, BOXES):
@@ -184,7 +184,7 @@ def test_changes_are_seen_within_10_s_of_the_servers_return(outage: float, expir
 
 
 @virtual_time
-async def test_one_refusal_with_a_long_retry_after_does_not_blind_a_watch() -> None:
+async def test_one_long_retry_after_does_not_delay_a_watch() -> None:
     async with with_boxes() as cluster, running(cluster, BOXES):
         box = await cluster.create(Box(Meta("a")))
         await is_ready(cluster, "a", 1)
@@ -211,7 +211,7 @@ async def test_an_operator_whose_watches_are_refused_for_long_is_not_ready() -> 
 
 
 @virtual_time
-async def test_lost_history_is_read_anew_and_what_went_meanwhile_is_gone() -> None:
+async def test_an_expired_watch_is_relisted_and_drops_deleted_objects() -> None:
     async with with_boxes() as cluster, running(cluster, BOXES) as manager:
         box = await cluster.create(Box(Meta("a")))
         await is_ready(cluster, "a", 1)
@@ -225,7 +225,7 @@ async def test_lost_history_is_read_anew_and_what_went_meanwhile_is_gone() -> No
 
 
 @virtual_time
-async def test_a_deletion_that_meets_a_conflict_is_tried_again() -> None:
+async def test_a_deletion_with_a_conflict_is_retried() -> None:
     async def take_away(box: Box, ctx: Context) -> None:
         await ctx.delete(box)
 
@@ -241,7 +241,7 @@ async def test_a_deletion_that_meets_a_conflict_is_tried_again() -> None:
 
 
 @virtual_time
-async def test_rights_that_are_taken_away_are_named_and_their_return_is_enough() -> None:
+async def test_revoked_rights_are_reported_until_they_are_granted_again() -> None:
     async with with_boxes() as cluster:
         rules = [
             rbac_v1.PolicyRule(
@@ -287,7 +287,7 @@ async def test_rights_that_are_taken_away_are_named_and_their_return_is_enough()
 
 
 @virtual_time
-async def test_a_definition_that_is_deleted_and_comes_back_is_followed() -> None:
+async def test_a_crd_that_is_deleted_and_created_again_is_watched_again() -> None:
     async with with_boxes() as cluster, running(cluster, BOXES) as manager:
         await cluster.create(Box(Meta("old")))
         await is_ready(cluster, "old", 1)
@@ -315,7 +315,7 @@ async def install_again(cluster: Cluster) -> None:
 
 
 @virtual_time
-async def test_an_answer_that_never_came_leads_to_no_second_child() -> None:
+async def test_a_lost_response_does_not_create_a_second_child() -> None:
     async with with_boxes() as cluster, running(cluster, BOXES):
         with cluster.faults.add(match=ours(verbs=("patch",)), fail="reset", when="after", times=3) as lost:
             await cluster.create(Box(Meta("a")))

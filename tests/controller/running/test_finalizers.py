@@ -46,7 +46,7 @@ async def test_an_object_is_kept_until_its_finalizer_has_run(cluster: Cluster) -
         assert manager.statistics().controllers[0].outcomes["error"] == 2
 
 
-async def test_an_event_reports_why_a_deleted_object_is_not_gone(cluster: Cluster) -> None:
+async def test_an_event_reports_why_a_deleted_object_still_exists(cluster: Cluster) -> None:
     await cluster.install(Box)
     boxes = Boxes()
     boxes.failures = 1
@@ -64,7 +64,7 @@ async def test_an_event_reports_why_a_deleted_object_is_not_gone(cluster: Cluste
         )
 
 
-async def test_what_was_deleted_while_the_operator_was_away_is_finalized_on_its_return(
+async def test_objects_deleted_while_the_operator_was_down_are_finalized_after_its_start(
     cluster: Cluster,
 ) -> None:
     await cluster.install(Box)
@@ -80,7 +80,7 @@ async def test_what_was_deleted_while_the_operator_was_away_is_finalized_on_its_
     assert boxes.finalized == ["a"]
 
 
-async def test_finalizers_of_others_are_left_alone(cluster: Cluster) -> None:
+async def test_finalizers_of_other_controllers_are_kept(cluster: Cluster) -> None:
     await cluster.install(Box)
     boxes = Boxes()
     async with running(cluster, Controller(Box, boxes, finalizer=OWN)) as manager:
@@ -116,7 +116,7 @@ async def make_paper(box: Box, ctx: Context) -> None:
     await ctx.apply(Paper(Meta(box.metadata.name), text="hello"))
 
 
-async def test_a_child_with_a_finalizer_is_let_go_and_made_again(cluster: Cluster) -> None:
+async def test_a_deleted_child_loses_its_finalizer_and_is_created_again(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
     async with running(cluster, Controller(Box, make_paper, owns=[owned(Paper, finalizer=CHILD)])) as manager:
         await cluster.create(Box(Meta("a")))
@@ -128,7 +128,7 @@ async def test_a_child_with_a_finalizer_is_let_go_and_made_again(cluster: Cluste
         assert again.metadata.finalizers == [CHILD]
 
 
-async def test_children_are_let_go_when_their_owner_goes(cluster: Cluster) -> None:
+async def test_children_lose_their_finalizers_when_their_owner_is_deleted(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
     async with running(cluster, Controller(Box, make_paper, owns=[owned(Paper, finalizer=CHILD)])):
         box = await cluster.create(Box(Meta("a")))
@@ -137,7 +137,7 @@ async def test_children_are_let_go_when_their_owner_goes(cluster: Cluster) -> No
         await cluster.eventually(Paper, "a", lambda found: found.metadata.finalizers == [])
 
 
-async def test_only_the_end_of_the_owner_that_controls_a_child_lets_it_go(cluster: Cluster) -> None:
+async def test_a_child_keeps_its_finalizer_while_its_controlling_owner_exists(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
     declared = Controller(Box, make_paper, owns=[owned(Paper, finalizer=CHILD)])
     async with running(cluster, declared) as manager:

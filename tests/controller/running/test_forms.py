@@ -33,7 +33,7 @@ async def elsewhere(cluster: Cluster) -> AsyncIterator[Cluster]:
         yield made
 
 
-async def test_the_answer_to_a_scale_is_not_taken_for_the_object_itself(cluster: Cluster) -> None:
+async def test_the_response_of_a_scale_is_not_cached_as_the_object(cluster: Cluster) -> None:
     await cluster.install(Box)
     found: list[apps_v1.Deployment | None] = []
 
@@ -55,7 +55,7 @@ async def test_the_answer_to_a_scale_is_not_taken_for_the_object_itself(cluster:
 
 
 @pytest.mark.parametrize("declares", ["kind", "class"])
-async def test_a_read_gives_the_class_or_the_wire_value_as_it_is_asked(
+async def test_a_read_returns_the_class_or_the_json_object_as_requested(
     cluster: Cluster, declares: str
 ) -> None:
     await cluster.install(Box, Paper)
@@ -78,9 +78,7 @@ async def test_a_read_gives_the_class_or_the_wire_value_as_it_is_asked(
     assert [found["text"] for found in read[1:4:2]] == ["hello", "hello"]
 
 
-async def test_the_server_is_asked_for_no_more_than_the_namespaces_that_are_looked_at(
-    cluster: Cluster, elsewhere: Cluster
-) -> None:
+async def test_lists_are_limited_to_the_watched_namespaces(cluster: Cluster, elsewhere: Cluster) -> None:
     await cluster.install(Box)
     await elsewhere.create(core_v1.ConfigMap(Meta("theirs")))
     await cluster.create(core_v1.ConfigMap(Meta("ours")))
@@ -101,7 +99,7 @@ async def test_the_server_is_asked_for_no_more_than_the_namespaces_that_are_look
     assert ["theirs" in names for names in asked[:3]] == [False, False, True]
 
 
-async def test_a_namespace_that_is_named_twice_is_looked_at_once(cluster: Cluster) -> None:
+async def test_a_namespace_given_twice_is_watched_once(cluster: Cluster) -> None:
     await cluster.install(Box)
     seen: list[int] = []
 

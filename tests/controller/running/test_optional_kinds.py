@@ -87,7 +87,7 @@ async def without_signs(cluster: Cluster) -> AsyncIterator[None]:
             pass
 
 
-async def test_an_optional_kind_is_picked_up_when_it_comes_and_dropped_when_it_goes(
+async def test_an_optional_kind_is_watched_while_it_is_installed(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "kubewright.cache")

@@ -129,7 +129,7 @@ async def test_a_server_that_is_restored_from_a_backup_is_followed(
     assert known[-1] == {("kept", 7), ("dropped", 1)}
 
 
-async def test_what_changes_around_an_outage_is_reconciled_after_it(
+async def test_changes_around_an_outage_are_reconciled_after_it(
     server_name: ServerName, tmp_path: Path
 ) -> None:
     async def reconcile(box: Box, ctx: Context) -> None:

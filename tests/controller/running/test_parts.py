@@ -30,7 +30,7 @@ def caused(error: Exception, cause: Exception) -> Exception:
         (ExceptionGroup("x", [TerminalError("a"), ValueError("b")]), False),
     ],
 )
-def test_an_error_is_terminal_when_it_or_its_cause_says_so(error: BaseException, terminal: bool) -> None:
+def test_an_error_is_terminal_if_it_or_its_cause_is(error: BaseException, terminal: bool) -> None:
     assert is_terminal(error) is terminal
 
 
@@ -54,7 +54,7 @@ async def test_threads_are_bounded_and_counted_until_they_end() -> None:
     threads.close()
 
 
-def test_a_change_is_decoded_once_for_all_controllers_that_look_at_it() -> None:
+def test_a_change_is_decoded_once_for_all_controllers() -> None:
     raw = raw_object(encode(core_v1.ConfigMap(Meta("one", namespace="n"), data={"a": "1"})))
     change, views = StoreChange(ObjectKey("n", "one"), None, raw), Views()
     first, second = views.of(core_v1.ConfigMap, change), views.of(core_v1.ConfigMap, change)

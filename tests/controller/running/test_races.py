@@ -33,7 +33,7 @@ async def meet_first_patch(cluster: Cluster, box: Box, meanwhile: Any) -> Any:
 
 
 @virtual_time
-async def test_an_object_that_was_replaced_before_it_had_its_finalizer_is_reconciled_with_its_own() -> None:
+async def test_an_object_replaced_before_its_finalizer_was_added_gets_its_own_finalizer() -> None:
     boxes = Boxes()
     async with with_boxes() as cluster, running(cluster, Controller(Box, boxes, finalizer=OWN)) as manager:
 
@@ -49,7 +49,7 @@ async def test_an_object_that_was_replaced_before_it_had_its_finalizer_is_reconc
 
 
 @virtual_time
-async def test_an_object_that_is_deleted_before_it_had_its_finalizer_is_let_go_without_an_error() -> None:
+async def test_an_object_deleted_before_its_finalizer_was_added_causes_no_error() -> None:
     boxes = Boxes()
     async with with_boxes() as cluster, running(cluster, Controller(Box, boxes, finalizer=OWN)) as manager:
         await meet_first_patch(cluster, Box(Meta("a")), cluster.client.delete)
@@ -62,7 +62,7 @@ async def test_an_object_that_is_deleted_before_it_had_its_finalizer_is_let_go_w
 
 
 @virtual_time
-async def test_an_update_is_of_the_object_that_was_read_and_not_of_one_that_took_its_name() -> None:
+async def test_an_update_does_not_change_another_object_of_the_same_name() -> None:
     replaced = asyncio.Event()
     first: list[str] = []
     failures: list[InvalidRequest] = []

@@ -120,7 +120,7 @@ async def test_a_field_may_name_the_namespace_of_the_named_object(cluster: Clust
         await cluster.eventually(Gate, name, lambda it: it.status.seen == [f"{cluster.namespace}/a"])
 
 
-async def test_objects_without_a_class_name_and_are_named_as_json(cluster: Cluster) -> None:
+async def test_references_of_and_to_kinds_without_a_class_are_json(cluster: Cluster) -> None:
     doors = Kind(group="references.example.com", version="v1", kind="Door", plural="doors", status=True)
     secrets = Kind(group="", version="v1", kind="Secret", plural="secrets")
     key = reference(secrets, "spec.keySecret")
@@ -149,7 +149,7 @@ async def test_objects_without_a_class_name_and_are_named_as_json(cluster: Clust
         (core_v1.Secret, InvalidRequest, "get secrets: pass the name of the object"),
     ],
 )
-async def test_a_read_that_cannot_be_says_why(
+async def test_an_impossible_read_of_a_reference_is_explained(
     cluster: Cluster, field: Any, error: type[Exception], message: str
 ) -> None:
     caught: list[Exception] = []

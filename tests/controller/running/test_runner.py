@@ -55,7 +55,7 @@ async def wait_for_runs(cluster: Cluster, recorder: Recorder, count: int) -> Non
     await eventually(lambda: len(recorder.runs) >= count)
 
 
-async def test_an_error_is_retried_and_others_go_on(cluster: Cluster) -> None:
+async def test_a_failed_reconcile_is_retried_and_others_continue(cluster: Cluster) -> None:
     await cluster.install(Box)
     recorder = Recorder(ConnectionError("a"), SystemExit("b"), asyncio.CancelledError(), None)
     async with running(cluster, Controller(Box, recorder)) as manager:
@@ -83,7 +83,7 @@ async def test_a_terminal_error_is_not_retried_until_something_changes(cluster: 
         assert manager.statistics().controllers[0].queue.retrying == 0
 
 
-async def test_a_result_leads_to_another_look(cluster: Cluster) -> None:
+async def test_a_result_requeues_the_object(cluster: Cluster) -> None:
     await cluster.install(Box)
     recorder = Recorder(Result(after=timedelta(milliseconds=20)), Result(after=timedelta(milliseconds=20)))
     async with running(cluster, Controller(Box, recorder)) as manager:
@@ -101,7 +101,7 @@ async def test_a_resync_reconciles_unchanged_objects(cluster: Cluster) -> None:
         await wait_for_runs(cluster, recorder, 4)
 
 
-async def test_a_reconcile_that_never_returns_is_bounded(cluster: Cluster) -> None:
+async def test_a_reconcile_that_never_returns_is_cancelled_after_its_timeout(cluster: Cluster) -> None:
     await cluster.install(Box)
     deadlines: list[float | None] = []
 
@@ -173,7 +173,7 @@ async def test_a_malformed_object_is_reported_once_for_all_controllers(
     assert caplog.text.count("cannot be read") == 1
 
 
-async def test_a_watched_object_leads_to_those_that_name_it_and_to_no_others(cluster: Cluster) -> None:
+async def test_a_watched_object_reconciles_only_objects_that_refer_to_it(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
     by_label = Index(Box, lambda box: [box.spec.labels.get("friend", "")])
     papers = Index(Paper, lambda paper: [paper.friend])
@@ -203,7 +203,7 @@ async def test_a_watched_object_leads_to_those_that_name_it_and_to_no_others(clu
         assert seen.count(("a", 1)) == 1
 
 
-async def test_a_filter_drops_changes_but_never_a_deletion(cluster: Cluster) -> None:
+async def test_a_predicate_drops_changes_but_never_a_deletion(cluster: Cluster) -> None:
     await cluster.install(Box)
     finalized: list[str] = []
 
@@ -227,7 +227,7 @@ async def test_a_filter_drops_changes_but_never_a_deletion(cluster: Cluster) -> 
     assert finalized == ["a"]
 
 
-async def test_events_from_outside_lead_to_reconciles_and_a_broken_stream_is_opened_anew(
+async def test_external_events_cause_reconciles_and_a_broken_source_is_reopened(
     cluster: Cluster,
 ) -> None:
     await cluster.install(Box)
@@ -258,7 +258,7 @@ async def test_events_from_outside_lead_to_reconciles_and_a_broken_stream_is_ope
         await eventually(three)
 
 
-async def test_a_map_that_fails_does_not_stop_the_others(cluster: Cluster) -> None:
+async def test_a_map_function_that_fails_does_not_stop_others(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
     recorder = Recorder()
 
@@ -389,7 +389,7 @@ async def test_run_sync_refuses_coroutine_functions(cluster: Cluster) -> None:
     assert calls == []
 
 
-async def test_each_log_line_says_what_it_is_about(
+async def test_each_log_line_names_its_controller_and_object(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     await cluster.install(Box)

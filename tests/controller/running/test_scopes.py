@@ -11,7 +11,7 @@ from .kinds import Box, Paper
 from .operators import running, settled, writes
 
 
-async def test_a_watch_of_metadata_leads_to_reconciles_and_holds_nothing_else(cluster: Cluster) -> None:
+async def test_a_metadata_watch_causes_reconciles_and_stores_metadata_only(cluster: Cluster) -> None:
     await cluster.install(Box)
     given: list[Object] = []
     read: list[bytes] = []
@@ -41,7 +41,7 @@ async def test_a_watch_of_metadata_leads_to_reconciles_and_holds_nothing_else(cl
     assert given[0].metadata.name == "s"
 
 
-async def test_children_of_which_only_metadata_is_held_are_applied_and_put_right(cluster: Cluster) -> None:
+async def test_children_watched_by_metadata_are_applied_and_restored(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
 
     async def reconcile(box: Box, ctx: Context) -> None:
@@ -65,7 +65,7 @@ def without_items(wire: dict[str, Any]) -> dict[str, Any]:
     return wire
 
 
-async def test_reads_see_what_a_transform_left_and_writes_build_on_the_whole(cluster: Cluster) -> None:
+async def test_reads_see_the_transformed_object_and_writes_use_the_whole_one(cluster: Cluster) -> None:
     await cluster.install(Box)
     whole = {"big": "x" * 1000, "small": "1"}
     await cluster.create(core_v1.ConfigMap(Meta("a"), data=whole))

@@ -55,7 +55,7 @@ def leave() -> None:
 
 @virtual_time
 @pytest.mark.parametrize("end", [fail, cancel, leave])
-async def test_a_stream_that_fails_after_each_first_event_is_opened_ever_less_often(
+async def test_a_source_that_fails_after_each_first_event_is_reopened_with_backoff(
     end: Callable[[], None],
 ) -> None:
     stream = Stream(end)
@@ -65,14 +65,14 @@ async def test_a_stream_that_fails_after_each_first_event_is_opened_ever_less_of
 
 
 @virtual_time
-async def test_a_stream_that_lasts_is_opened_anew_at_once() -> None:
+async def test_a_source_that_ran_long_is_reopened_at_once() -> None:
     stream = Stream(fail, lasts=600)
     assert await stream.followed(3600)
     assert stream.opened == 6
 
 
 @virtual_time
-async def test_a_stream_that_ends_is_logged_and_not_opened_again(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_source_that_ends_is_logged_and_not_reopened(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     stream = Stream(lambda: None)
     assert not await stream.followed(3600)

@@ -40,7 +40,9 @@ async def standing_by(
         following.cancel()
 
 
-async def test_what_came_and_went_before_this_replica_led_is_not_reconciled(cluster: Cluster) -> None:
+async def test_objects_created_and_deleted_before_this_replica_led_are_not_reconciled(
+    cluster: Cluster,
+) -> None:
     await cluster.install(Box)
     seen: list[str] = []
     last = asyncio.Event()

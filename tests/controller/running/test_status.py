@@ -11,7 +11,7 @@ from .kinds import Box, BoxSpec, BoxStatus
 from .operators import running, settled, writes
 
 
-async def test_a_status_is_sent_only_where_it_differs(cluster: Cluster) -> None:
+async def test_only_changed_fields_of_a_status_are_sent(cluster: Cluster) -> None:
     await cluster.install(Box)
 
     async def reconcile(box: Box, ctx: Context) -> None:
@@ -32,7 +32,7 @@ async def test_a_status_is_sent_only_where_it_differs(cluster: Cluster) -> None:
         assert writes(manager) == 0
 
 
-async def test_a_field_that_is_none_again_is_taken_out(cluster: Cluster) -> None:
+async def test_a_status_field_set_to_none_is_removed(cluster: Cluster) -> None:
     await cluster.install(Box)
 
     async def reconcile(box: Box, ctx: Context) -> None:
@@ -45,7 +45,9 @@ async def test_a_field_that_is_none_again_is_taken_out(cluster: Cluster) -> None
         await cluster.eventually(Box, "a", lambda found: found.status.note is None)
 
 
-async def test_conditions_of_others_stay_and_times_move_only_with_the_status(cluster: Cluster) -> None:
+async def test_conditions_of_other_writers_stay_and_times_change_only_with_the_status(
+    cluster: Cluster,
+) -> None:
     await cluster.install(Box)
     long_ago = datetime(2020, 1, 1, tzinfo=UTC)
     box = await cluster.create(Box(Meta("a")))
@@ -69,7 +71,7 @@ async def test_conditions_of_others_stay_and_times_move_only_with_the_status(clu
         assert conditions.find(found.status.conditions, "Theirs") == theirs
 
 
-async def test_the_status_of_an_object_that_is_gone_is_no_error(cluster: Cluster) -> None:
+async def test_patching_the_status_of_a_deleted_object_is_not_an_error(cluster: Cluster) -> None:
     await cluster.install(Box)
     ends: list[Box] = []
 
@@ -102,7 +104,7 @@ async def test_conditions_of_built_in_kinds_are_sent_as_those_have_them(cluster:
     assert found.status.conditions[0].last_transition_time is not None
 
 
-async def test_a_kind_whose_definition_has_no_status_is_said_to_have_none(cluster: Cluster) -> None:
+async def test_patching_the_status_of_a_kind_without_one_is_explained(cluster: Cluster) -> None:
     class Plain(Resource[BoxSpec, BoxStatus], group="running.example.com", version="v1", plural="plains"):
         """A kind whose CRD is written by hand."""
 

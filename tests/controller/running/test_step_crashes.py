@@ -121,7 +121,7 @@ def run(
     return provider, places.passed, requests
 
 
-def test_without_a_fault_each_effect_happens_once() -> None:
+def test_each_effect_happens_once_without_faults() -> None:
     provider, passed, _ = run()
     assert provider.mails == 1
     assert passed.count("after the effect") == 2
@@ -146,13 +146,13 @@ def test_a_crash_between_any_two_lines_repeats_no_effect_that_can_be_looked_up()
 
 
 @pytest.mark.parametrize("place", [0, 4])
-def test_a_leader_that_was_paused_does_not_start_a_step_when_it_goes_on(place: int) -> None:
+def test_a_paused_leader_does_not_start_a_step_when_it_resumes(place: int) -> None:
     provider, passed, _ = run(place=place, replicas=2, pause=True)
     assert provider.mails == 1
     assert passed.count("after the effect") == 2
 
 
-def test_a_leader_that_was_paused_inside_a_step_repeats_no_effect_that_can_be_looked_up() -> None:
+def test_a_leader_paused_inside_a_step_repeats_no_effect_that_can_be_looked_up() -> None:
     provider, passed, _ = run(place=2, replicas=2, pause=True)
     assert passed[2] == "before the effect"
     assert provider.mails == 1

@@ -323,7 +323,7 @@ async def gives_a_wrong_name(disk: Disk, ctx: Context) -> None:
 
 
 @pytest.mark.parametrize(("reconcile", "error", "message"), MISUSES, ids=[one[0].__name__ for one in MISUSES])
-async def test_misuse_is_an_error(
+async def test_misuse_of_steps_is_an_error(
     cluster: Cluster, reconcile: Any, error: type[Exception], message: str
 ) -> None:
     caught: list[BaseException] = []

@@ -69,7 +69,7 @@ async def finalize_namespace(cluster: Cluster, name: str) -> None:
     await eventually(gone)
 
 
-async def test_retries_until_the_namespace_of_a_child_is_there_again(cluster: Cluster) -> None:
+async def test_retries_until_the_namespace_of_a_child_exists_again(cluster: Cluster) -> None:
     await cluster.install(Crate, Paper)
     elsewhere = f"test-{uuid.uuid4().hex[:8]}"
     await cluster.client.create(core_v1.Namespace(Meta(elsewhere)))

@@ -88,7 +88,7 @@ async def test_a_reconcile_is_a_span_with_its_writes_below_it(cluster: Cluster) 
     assert {span.attributes["namespace"] for span in writes} == {cluster.namespace}
 
 
-async def test_a_write_by_the_client_itself_is_a_span_too_and_a_read_is_none(cluster: Cluster) -> None:
+async def test_writes_by_the_client_are_spans_and_reads_are_not(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
     tracer = FakeTracer()
 
@@ -110,7 +110,7 @@ async def test_a_write_by_the_client_itself_is_a_span_too_and_a_read_is_none(clu
     assert {span.below.name for span in written if span.below} == {"reconcile"}
 
 
-async def test_what_a_reconcile_raises_is_recorded_with_its_span(cluster: Cluster) -> None:
+async def test_exceptions_of_a_reconcile_are_recorded_in_its_span(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
     tracer = FakeTracer()
     async with running(cluster, BOXES, options=dataclasses.replace(OPTIONS, tracer=tracer)):
@@ -120,7 +120,7 @@ async def test_what_a_reconcile_raises_is_recorded_with_its_span(cluster: Cluste
         await eventually(lambda: bool(tracer.spans) and tracer.spans[0].error == "no size")
 
 
-async def test_the_installed_opentelemetry_is_used_unasked(
+async def test_an_installed_opentelemetry_is_used_by_default(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await cluster.install(Box, Paper)

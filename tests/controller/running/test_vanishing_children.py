@@ -65,7 +65,7 @@ class CuttingPool(Pool):
 
 
 @pytest.mark.parametrize("verb", ["apply", "create"])
-async def test_a_child_is_not_created_again_for_an_owner_that_is_gone(collected: Cluster, verb: str) -> None:
+async def test_a_child_is_not_created_again_for_a_deleted_owner(collected: Cluster, verb: str) -> None:
     cluster = collected
     await cluster.install(Box)
     await wait_for_collector(cluster)

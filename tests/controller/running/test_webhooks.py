@@ -95,7 +95,7 @@ async def test_an_image_that_a_webhook_rewrites_is_reported_once_and_not_applied
     }
 
 
-async def test_a_child_that_a_webhook_refuses_is_tried_again_until_it_is_let_in(cluster: Cluster) -> None:
+async def test_a_child_that_a_webhook_denies_is_retried_until_it_is_allowed(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
 
     async def reconcile(box: Box, ctx: Context) -> None:

@@ -50,7 +50,7 @@ METRICS = st.one_of(
 
 
 @given(metrics=st.lists(METRICS, min_size=1, max_size=4), percent=st.none() | st.integers(1, 100))
-def test_nothing_is_lost_on_the_way_to_version_1_and_back(metrics: list[object], percent: int | None) -> None:
+def test_autoscalers_survive_conversion_to_v1_and_back(metrics: list[object], percent: int | None) -> None:
     if percent is not None:
         target = {"type": "Utilization", "averageUtilization": percent}
         metrics = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}, *metrics]

@@ -26,7 +26,7 @@ async def watching(http: Http, query: str = "") -> HttpConnection:
     return wire
 
 
-async def test_requests_fail_as_often_as_was_asked(server: Server, http: Http) -> None:
+async def test_requests_fail_as_often_as_configured(server: Server, http: Http) -> None:
     with server.faults.add(match=WRITES, fail=429, retry_after=7, times=2) as fault:
         for _ in range(2):
             reply = await http.request("POST", P, config_map("a"))
@@ -46,7 +46,7 @@ async def test_a_failure_has_its_reason(code: int, reason: str, server: Server, 
     assert (await http.request("GET", P)).status == 200
 
 
-async def test_only_those_meant_are_met(server: Server, http: Http) -> None:
+async def test_faults_hit_matching_requests_only(server: Server, http: Http) -> None:
     await http.create(P, config_map("a"))
     with server.faults.add(match=Match(resource="configmaps", name="b", verbs=("get",)), fail=500):
         assert (await http.request("GET", f"{P}/a")).status == 200
@@ -60,7 +60,7 @@ async def test_clients_are_distinguished_by_user_agent(server: Server, http: Htt
         assert (await http.request("GET", P, headers={"User-Agent": "careful/1.0"})).status == 200
 
 
-async def test_a_reset_before_the_commit_leaves_nothing_behind(server: Server, http: Http) -> None:
+async def test_a_reset_before_the_commit_stores_nothing(server: Server, http: Http) -> None:
     with (
         server.faults.add(match=WRITES, fail="reset"),
         pytest.raises((asyncio.IncompleteReadError, ConnectionError)),
@@ -94,7 +94,7 @@ async def test_answers_are_delayed() -> None:
             assert loop.time() - start >= 30.0
 
 
-async def test_open_watches_are_cut_cleanly(server: Server, http: Http) -> None:
+async def test_open_watches_can_be_ended_cleanly(server: Server, http: Http) -> None:
     wire = await watching(http)
     assert server.faults.cut_watches(Match(resource="configmaps")) == 1
     assert [event async for event in wire.events()] == []
@@ -152,7 +152,7 @@ async def test_a_new_watch_of_a_frozen_client_starts_in_the_past(server: Server,
     assert (await anext(events))["object"]["metadata"]["name"] == "new"
 
 
-async def test_clearing_ends_all_trouble(server: Server, http: Http) -> None:
+async def test_clearing_removes_all_faults(server: Server, http: Http) -> None:
     server.faults.add(fail=500)
     assert (await http.request("GET", "/api")).status == 500
     server.faults.clear()

@@ -122,7 +122,7 @@ def test_applying_again_changes_nothing(before: JsonObject, first: JsonObject, s
 
 
 @given(SPECS, SPECS)
-def test_what_is_applied_is_there_and_owned(before: JsonObject, spec: JsonObject) -> None:
+def test_applied_fields_are_set_and_owned(before: JsonObject, spec: JsonObject) -> None:
     live = applied(thing(**before), "one", force=True, **spec)
     for key in ("number", "plain"):
         if key in spec:
@@ -152,7 +152,7 @@ def _in_order(spec: JsonObject) -> JsonObject:
 
 
 @given(SPECS, SPECS, SPECS)
-def test_every_field_of_an_object_born_of_apply_has_an_owner(
+def test_every_field_of_an_object_created_by_apply_has_an_owner(
     first: JsonObject, second: JsonObject, third: JsonObject
 ) -> None:
     live = applied(EMPTY, "one", **first)
@@ -177,7 +177,9 @@ def _is_empty(live: JsonObject, path: tuple[str, ...]) -> bool:
 
 
 @given(SPECS, SPECS)
-def test_an_unforced_apply_takes_nothing_from_others(first: JsonObject, second: JsonObject) -> None:
+def test_an_apply_without_force_takes_no_field_from_other_managers(
+    first: JsonObject, second: JsonObject
+) -> None:
     live = applied(EMPTY, "one", **first)
     try:
         after = applied(live, "two", **second)
@@ -187,7 +189,7 @@ def test_an_unforced_apply_takes_nothing_from_others(first: JsonObject, second: 
 
 
 @given(SPECS, SPECS)
-def test_an_update_that_changes_nothing_notes_nothing(first: JsonObject, second: JsonObject) -> None:
+def test_an_update_without_changes_records_no_manager(first: JsonObject, second: JsonObject) -> None:
     live = applied(applied(thing(), "one", **first), "two", force=True, **second)
     after = update_managed_fields(SCHEMA, live, live, by("other", "2030-01-01T00:00:00Z"))
     assert after == live
@@ -266,11 +268,11 @@ def test_untracked_objects_stay_so_through_updates() -> None:
 @pytest.mark.parametrize(
     ("entries", "asked"), [([], True), ([{}], True), ([{"manager": "x"}], False), (None, False), ("x", False)]
 )
-def test_forgetting_ownership_is_asked_for_by_an_empty_list(entries: Any, asked: bool) -> None:
+def test_an_empty_managed_fields_list_resets_ownership(entries: Any, asked: bool) -> None:
     assert resets_ownership({"metadata": {"managedFields": entries}}) is asked
 
 
-def test_forgetting_ownership_forgets_all_of_it() -> None:
+def test_resetting_ownership_removes_all_managers() -> None:
     live = applied(thing(), "one", number=1)
     new = thing(number=2)
     assert "managedFields" not in update_managed_fields(SCHEMA, live, new, by("two"), reset=True)["metadata"]
@@ -310,7 +312,7 @@ def test_applying_to_an_object_with_broken_entries_fails(entry: JsonObject, text
     assert str(problem.value) == text
 
 
-def test_times_alone_are_no_change() -> None:
+def test_changed_times_alone_are_not_a_change() -> None:
     old = applied(EMPTY, "one", number=1)
     new = {
         **old,
@@ -348,7 +350,7 @@ def test_an_applier_in_another_version_is_the_same_applier() -> None:
     assert after["apiVersion"] == "ex.io/v1"
 
 
-def test_sets_noted_before_a_field_became_one_value_shrink_to_it() -> None:
+def test_field_sets_recorded_before_a_field_became_atomic_shrink_to_the_field() -> None:
     whole = {
         **SPEC,
         "properties": {
@@ -362,7 +364,7 @@ def test_sets_noted_before_a_field_became_one_value_shrink_to_it() -> None:
     assert owned(after)["one"] == {"f:spec": {"f:labels": {}}}
 
 
-def test_true_is_not_one() -> None:
+def test_true_and_1_are_different_values() -> None:
     live = applied(EMPTY, "one", any={"x": 1, "l": [1]})
     new = {**live, "spec": {"any": {"x": True, "l": [True]}}}
     assert owned(update_managed_fields(SCHEMA, live, new, by("two")))["two"] == {

@@ -50,7 +50,7 @@ def open_store(file: Path) -> ObjectStore:
     return ObjectStore(Journal(file), lambda: 0.0)
 
 
-def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
+def test_all_objects_exist_after_a_restart(tmp_path: Path) -> None:
     file = tmp_path / "data.db"
     store = open_store(file)
     pods = store.collection("pods")

@@ -9,7 +9,7 @@ from kubewright.devserver.storage import decode_token, encode_token
 
 
 @given(st.integers(1, 2**62), st.text(st.characters(codec="ascii", exclude_characters="/."), min_size=1))
-def test_a_token_goes_on_after_its_key(revision: int, key: str) -> None:
+def test_a_continue_token_continues_after_its_key(revision: int, key: str) -> None:
     assert decode_token(encode_token(revision, key)) == (revision, f"{key}\0")
 
 
@@ -18,13 +18,13 @@ def test_a_token_has_the_real_servers_form() -> None:
 
 
 @given(st.text(max_size=60))
-def test_anything_else_is_a_bad_request(text: str) -> None:
+def test_invalid_continue_tokens_are_a_bad_request(text: str) -> None:
     with pytest.raises(StatusError) as refused:
         decode_token(text)
     assert refused.value.code == 400
 
 
 @pytest.mark.parametrize("start", ["../../secrets", "a/../b"])
-def test_a_token_cannot_leave_its_list(start: str) -> None:
+def test_a_continue_token_is_bound_to_its_list(start: str) -> None:
     with pytest.raises(StatusError):
         decode_token(encode_token(5, start))

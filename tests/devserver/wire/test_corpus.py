@@ -51,13 +51,13 @@ def missing(ours: Any, real: Any, path: str = "") -> list[str]:
 
 
 @pytest.mark.parametrize("answer", READ, ids=lambda answer: answer["body"][:60])
-def test_what_the_real_server_wrote_is_written_again_byte_for_byte(answer: dict[str, Any]) -> None:
+def test_objects_of_the_real_server_are_encoded_byte_for_byte(answer: dict[str, Any]) -> None:
     written = answer["answer"].strip()
     assert encode(TYPES.decode(kind_of(answer["path"]), json.loads(written))[0]).decode() == written
 
 
 @pytest.mark.parametrize("answer", READ, ids=lambda answer: answer["body"][:60])
-def test_bodies_mean_what_they_mean_to_the_real_server(answer: dict[str, Any]) -> None:
+def test_bodies_are_decoded_as_by_the_real_server(answer: dict[str, Any]) -> None:
     decoded, problems = read(answer)
     real = json.loads(answer["answer"])
     for key in ("creationTimestamp", "generation", "managedFields", "uid"):
@@ -72,7 +72,7 @@ def test_bodies_mean_what_they_mean_to_the_real_server(answer: dict[str, Any]) -
 
 
 @pytest.mark.parametrize("answer", REFUSED, ids=lambda answer: answer["body"][:60])
-def test_bodies_are_refused_in_the_words_of_the_real_server(answer: dict[str, Any]) -> None:
+def test_bodies_are_refused_with_the_messages_of_the_real_server(answer: dict[str, Any]) -> None:
     with pytest.raises(DecodeError) as problem:
         read(answer)
     assert str(problem.value) in answer["message"]

@@ -45,13 +45,13 @@ JSON = st.recursive(
         (b"[" * 20_000, "exceeded max depth"),
     ],
 )
-def test_says_what_is_wrong_as_go_does(body: bytes, text: str) -> None:
+def test_json_errors_have_the_messages_of_go(body: bytes, text: str) -> None:
     with pytest.raises(DecodeError) as problem:
         parse_json(body)
     assert str(problem.value) == text
 
 
-def test_refuses_nesting_that_nothing_behind_it_could_carry() -> None:
+def test_refuses_nesting_that_is_too_deep() -> None:
     assert parse_json(b"[" * 200 + b"]" * 200)[0]
     for depth in (201, 900, 9000):
         with pytest.raises(DecodeError, match="exceeded max depth"):
@@ -76,18 +76,18 @@ def test_lists_repeated_fields_with_their_paths_and_keeps_the_last() -> None:
     assert problems == ['duplicate field "metadata.name"', 'duplicate field "l[0].x"']
 
 
-def test_replaces_what_is_no_text_as_go_does() -> None:
+def test_invalid_utf8_is_replaced_as_in_go() -> None:
     assert parse_json(b'{"a":"\xff"}')[0] == {"a": "\ufffd"}
     assert parse_json(b'"\\ud800x"')[0] == "\ufffdx"
     assert parse_json(b'"\\ud83d\\ude00"')[0] == "\U0001f600"
 
 
-def test_escapes_what_go_escapes() -> None:
+def test_escapes_the_characters_that_go_escapes() -> None:
     assert encode({"a": "<b>&\u2028\u2029"}) == b'{"a":"\\u003cb\\u003e\\u0026\\u2028\\u2029"}'
 
 
 @given(JSON)
-def test_reads_what_it_wrote(value: Any) -> None:
+def test_encoded_documents_decode_to_equal_values(value: Any) -> None:
     assert parse_json(encode(value)) == (value, [])
 
 

@@ -99,7 +99,7 @@ def test_skips_fields_it_does_not_know() -> None:
         (body("v1", "Nope", b""), 'no kind "Nope" is registered for version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"'),
     ],
 )  # fmt: skip
-def test_refuses_what_is_cut_or_foreign(data: bytes, text: str) -> None:
+def test_refuses_truncated_and_foreign_messages(data: bytes, text: str) -> None:
     with pytest.raises(DecodeError) as problem:
         TYPES.decode_protobuf(data)
     assert str(problem.value) == text

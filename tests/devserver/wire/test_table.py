@@ -87,7 +87,7 @@ def test_drops_empty_values_of_value_types_and_keeps_those_of_pointers() -> None
     }
 
 
-def test_takes_null_for_absent() -> None:
+def test_null_is_read_as_absent() -> None:
     assert decode(CONFIG_MAP, {"metadata": None, "data": {"a": None}}) == {"metadata": {}, "data": {"a": ""}}
     assert decode(POD, {"spec": {"containers": [None]}})["spec"]["containers"] == [
         {"name": "", "resources": {}}
@@ -167,13 +167,13 @@ def test_lists_no_more_than_a_hundred_unknown_fields() -> None:
         (GroupVersionKind("", "v2", "ConfigMap"), {}, 'no kind "ConfigMap" is registered for version "v2" in scheme "pkg/api/legacyscheme/scheme.go:30"'),
     ],
 )  # fmt: skip
-def test_refuses_what_go_refuses_in_its_words(gvk: GroupVersionKind, value: Any, text: str) -> None:
+def test_refuses_values_with_the_messages_of_go(gvk: GroupVersionKind, value: Any, text: str) -> None:
     with pytest.raises(DecodeError) as problem:
         TYPES.decode(gvk, value)
     assert str(problem.value) == text
 
 
-def test_refuses_quantities_in_the_words_of_the_real_server() -> None:
+def test_refuses_quantities_with_the_messages_of_the_real_server() -> None:
     pod = {"spec": {"containers": [{"resources": {"limits": {"cpu": "x"}}}]}}
     with pytest.raises(DecodeError, match="quantities must match the regular expression"):
         TYPES.decode(POD, pod)

@@ -42,7 +42,7 @@ def test_reads_scalars_as_yaml_1_1(text: str, value: object) -> None:
     assert problems == []
 
 
-def test_makes_keys_text() -> None:
+def test_keys_become_strings() -> None:
     assert parse_yaml(b"1: a\ntrue: b\n1.5: c\n")[0] == {"1": "a", "true": "b", "1.5": "c"}
 
 
@@ -66,7 +66,7 @@ def test_reports_repeated_keys_with_their_lines() -> None:
     assert problems == ['line 3: key "a" already set in map']
 
 
-def test_takes_json_with_its_own_rules() -> None:
+def test_json_documents_are_read_as_json() -> None:
     assert parse_yaml(b'{"a": {"b": 1, "b": 2}}') == ({"a": {"b": 2}}, ['duplicate field "a.b"'])
     assert parse_yaml(b"{a: yes}") == ({"a": True}, [])
 
@@ -84,7 +84,7 @@ def test_takes_json_with_its_own_rules() -> None:
         (b"~: b", "unsupported map key"),
     ],
 )
-def test_refuses_what_is_no_json_value(body: bytes, text: str) -> None:
+def test_refuses_values_that_json_does_not_have(body: bytes, text: str) -> None:
     with pytest.raises(DecodeError) as problem:
         parse_yaml(body)
     assert text in str(problem.value)

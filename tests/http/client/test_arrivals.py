@@ -61,7 +61,7 @@ def streamed(arrivals: list[bytes]) -> tuple[int, bytes]:
 
 
 @given(st.data(), answers())
-def test_any_cut_gives_the_same_answer(data: st.DataObject, written: Written) -> None:
+def test_any_split_of_the_bytes_gives_the_same_response(data: st.DataObject, written: Written) -> None:
     answer, kept = asked(data.draw(split(written.wire)), ended=written.until_end)
     assert (answer.status, answer.reason, answer.body) == (written.status, written.reason, written.body)
     for name, _ in written.fields:
@@ -72,7 +72,7 @@ def test_any_cut_gives_the_same_answer(data: st.DataObject, written: Written) ->
 
 
 @given(st.data(), answers())
-def test_any_cut_gives_the_same_stream(data: st.DataObject, written: Written) -> None:
+def test_any_split_of_the_bytes_gives_the_same_stream(data: st.DataObject, written: Written) -> None:
     assert streamed(data.draw(split(written.wire))) == (written.status, written.body)
 
 
@@ -82,7 +82,7 @@ def test_any_cut_gives_the_same_stream(data: st.DataObject, written: Written) ->
     answers(delimited=True),
     st.binary(min_size=1, max_size=40).filter(lambda more: more.strip(b"\r\n")),
 )
-def test_what_comes_after_the_answer_ends_the_connection(
+def test_bytes_after_the_response_close_the_connection(
     data: st.DataObject, written: Written, more: bytes
 ) -> None:
     answer, kept = asked(data.draw(split(written.wire + more)))
@@ -91,7 +91,7 @@ def test_what_comes_after_the_answer_ends_the_connection(
 
 
 @given(st.data(), answers(delimited=True))
-def test_a_cut_answer_is_never_taken_for_a_whole_one(data: st.DataObject, written: Written) -> None:
+def test_a_truncated_response_is_never_complete(data: st.DataObject, written: Written) -> None:
     end = data.draw(st.integers(0, len(written.wire) - 1))
     with pytest.raises(ConnectionBroken) as caught:
         asked(data.draw(split(written.wire[:end])), ended=True)
@@ -120,6 +120,6 @@ def test_garbage_is_an_error(data: st.DataObject, garbage: bytes) -> None:
         b"HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n",
     ],
 )
-def test_what_is_no_http_is_malformed(garbage: bytes) -> None:
+def test_bytes_that_are_not_http_are_malformed(garbage: bytes) -> None:
     with pytest.raises(MalformedResponse):
         asked([garbage])

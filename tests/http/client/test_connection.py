@@ -48,7 +48,7 @@ async def streaming(wire: MemoryWire) -> None:
 
 
 @virtual_time
-async def test_an_answer_that_does_not_come_is_waited_for_until_it_is_due() -> None:
+async def test_a_missing_response_times_out_at_its_deadline() -> None:
     wire = MemoryWire()
     with pytest.raises(ReadTimeout):
         await wire.connection.send(REQUEST, b"", 7.0)
@@ -57,7 +57,7 @@ async def test_an_answer_that_does_not_come_is_waited_for_until_it_is_due() -> N
 
 
 @virtual_time
-async def test_each_request_has_its_own_time() -> None:
+async def test_each_request_has_its_own_deadline() -> None:
     wire = MemoryWire()
     for seconds in (30.0, 20.0, 5.0):
         async with asyncio.TaskGroup() as group:
@@ -102,7 +102,7 @@ async def test_unsolicited_bytes_close_an_idle_connection() -> None:
 
 
 @pytest.mark.parametrize("way", [ClientConnection.stream, ClientConnection.send])
-def test_headers_without_end_are_refused(way: Callable[..., Awaitable[ClientResponse]]) -> None:
+def test_endless_headers_are_refused(way: Callable[..., Awaitable[ClientResponse]]) -> None:
     @virtual_time
     async def scenario() -> None:
         wire = MemoryWire()
@@ -124,7 +124,7 @@ def test_headers_without_end_are_refused(way: Callable[..., Awaitable[ClientResp
 
 
 @virtual_time
-async def test_a_cancelled_request_gives_its_connection_up() -> None:
+async def test_a_cancelled_request_closes_its_connection() -> None:
     wire = MemoryWire()
     async with asyncio.TaskGroup() as group:
         asking = group.create_task(wire.connection.send(REQUEST, b"", 10.0))
@@ -135,7 +135,7 @@ async def test_a_cancelled_request_gives_its_connection_up() -> None:
 
 
 @virtual_time
-async def test_a_body_that_we_broke_off_ourselves_is_not_taken_for_whole() -> None:
+async def test_a_body_that_we_stopped_reading_is_not_complete() -> None:
     wire = MemoryWire()
 
     async def asking() -> None:
@@ -169,7 +169,7 @@ async def test_a_transfer_encoding_that_is_not_decoded_is_refused() -> None:
 
 
 @virtual_time
-async def test_all_that_has_come_is_read_together() -> None:
+async def test_all_received_chunks_are_read_together() -> None:
     wire = MemoryWire()
     await streaming(wire)
     wire.feed(chunk(b"one\n") + chunk(b"two\n"), chunk(b"three\n"))
@@ -181,7 +181,7 @@ async def test_all_that_has_come_is_read_together() -> None:
 
 
 @virtual_time
-async def test_a_reader_that_is_behind_is_not_read_for() -> None:
+async def test_a_slow_reader_pauses_the_transport() -> None:
     wire = MemoryWire()
     await streaming(wire)
     piece = b"x" * 65536
@@ -197,7 +197,7 @@ async def test_a_reader_that_is_behind_is_not_read_for() -> None:
 
 
 @virtual_time
-async def test_a_flood_gathers_before_it_is_read() -> None:
+async def test_a_flood_of_chunks_is_buffered_up_to_a_bound() -> None:
     wire = MemoryWire()
     await streaming(wire)
     for _ in range(FLOOD_READS):
@@ -237,7 +237,7 @@ async def test_a_connection_that_ends_in_a_flood_is_read_to_its_end() -> None:
 
 
 @virtual_time
-async def test_silence_is_noticed_whether_it_was_long_or_short_before() -> None:
+async def test_a_stalled_stream_times_out_after_the_timeout_of_each_read() -> None:
     wire = MemoryWire()
     await streaming(wire)
     for idle in (400.0, 50.0):
@@ -265,7 +265,7 @@ async def test_a_reader_that_gave_up_waiting_may_come_back_later() -> None:
 
 
 @virtual_time
-async def test_what_came_before_a_break_is_read_first() -> None:
+async def test_bytes_before_a_reset_are_read_first() -> None:
     wire = MemoryWire()
     await streaming(wire)
     wire.feed(chunk(b"last words"))
@@ -276,7 +276,7 @@ async def test_what_came_before_a_break_is_read_first() -> None:
 
 
 @virtual_time
-async def test_the_rest_of_a_body_is_read_whole_however_long() -> None:
+async def test_the_rest_of_a_body_is_read_completely() -> None:
     wire = MemoryWire()
     await streaming(wire)
     while wire.reading:
@@ -343,7 +343,7 @@ async def test_a_compressed_error_body_is_bounded_by_its_content() -> None:
 
 
 @virtual_time
-async def test_a_long_body_waits_for_room() -> None:
+async def test_a_long_request_body_waits_for_the_send_buffer() -> None:
     wire = MemoryWire()
     wire.full_after = 3 * PIECE
     body = b"x" * (20 * PIECE + 7)
@@ -372,7 +372,7 @@ async def test_an_early_refusal_of_a_long_body_is_read() -> None:
 
 
 @virtual_time
-async def test_half_a_body_is_not_followed_by_another_request_whenever_it_was_cancelled() -> None:
+async def test_a_connection_with_a_half_sent_body_is_not_reused() -> None:
     wire = MemoryWire()
     wire.full_after = PIECE
     async with asyncio.TaskGroup() as group:
@@ -384,7 +384,7 @@ async def test_half_a_body_is_not_followed_by_another_request_whenever_it_was_ca
 
 
 @virtual_time
-async def test_a_long_body_that_finds_no_room_runs_out_of_time() -> None:
+async def test_a_request_body_that_cannot_be_sent_times_out() -> None:
     wire = MemoryWire()
     wire.full_after = PIECE
     with pytest.raises(ReadTimeout):
@@ -392,7 +392,7 @@ async def test_a_long_body_that_finds_no_room_runs_out_of_time() -> None:
 
 
 @virtual_time
-async def test_an_answer_that_is_long_before_the_request_is_out_is_read_on() -> None:
+async def test_a_response_that_begins_before_the_request_is_sent_is_read() -> None:
     wire = MemoryWire()
     wire.full_after = PIECE
     async with asyncio.TaskGroup() as group:

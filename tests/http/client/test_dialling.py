@@ -57,18 +57,18 @@ def dialled(answers: dict[str, float | OSError], host: str = "server.example") -
     return world
 
 
-def test_an_address_that_refuses_is_passed_over_at_once() -> None:
+def test_an_address_that_refuses_is_skipped_at_once() -> None:
     world = dialled({"::1": ConnectionRefusedError(), "10.0.0.1": 0.1})
     assert world.tried == [("::1", 0.0), ("10.0.0.1", 0.0)]
 
 
-def test_a_slow_address_has_the_next_one_beside_it() -> None:
+def test_the_next_address_is_tried_beside_a_slow_one() -> None:
     world = dialled({"::1": 60.0, "10.0.0.1": 0.1})
     assert world.tried == [("::1", 0.0), ("10.0.0.1", 0.25)]
     assert world.time() < 1
 
 
-def test_families_take_turns() -> None:
+def test_address_families_alternate() -> None:
     answers: dict[str, float | OSError] = {
         address: ConnectionRefusedError() for address in ("::1", "::2", "10.0.0.1", "10.0.0.2")
     }
@@ -86,5 +86,5 @@ def test_a_name_without_addresses_is_an_os_error() -> None:
         dialled({})
 
 
-def test_an_address_needs_no_resolver() -> None:
+def test_an_ip_address_needs_no_resolver() -> None:
     assert dialled({"10.0.0.1": 0.0}, "10.0.0.1").tried == [("10.0.0.1", 0.0)]

@@ -25,7 +25,7 @@ def now() -> float:
 
 
 @virtual_time
-async def test_a_packed_body_is_unpacked_as_it_comes() -> None:
+async def test_a_compressed_stream_is_decompressed_in_pieces() -> None:
     wire = MemoryWire()
     packer = zlib.compressobj(wbits=31)
     async with asyncio.TaskGroup() as group:
@@ -40,7 +40,7 @@ async def test_a_packed_body_is_unpacked_as_it_comes() -> None:
 
 
 @virtual_time
-async def test_a_packed_answer_is_unpacked_whole() -> None:
+async def test_a_compressed_response_is_decompressed() -> None:
     wire = MemoryWire()
     body = bytes(range(256)) * 4000
     packed = gzip.compress(body)
@@ -62,7 +62,7 @@ async def test_a_packed_answer_is_unpacked_whole() -> None:
     ],
     ids=["cut", "not packed", "a bomb"],
 )
-def test_a_packed_body_that_does_harm_is_an_error(body: bytes, error: type[Exception]) -> None:
+def test_a_malicious_compressed_body_is_an_error(body: bytes, error: type[Exception]) -> None:
     @virtual_time
     async def scenario() -> None:
         wire = MemoryWire()
@@ -80,7 +80,7 @@ def test_a_packed_body_that_does_harm_is_an_error(body: bytes, error: type[Excep
 
 
 @virtual_time
-async def test_packed_bytes_are_never_handed_out_as_they_are() -> None:
+async def test_compressed_bytes_are_never_returned() -> None:
     wire = MemoryWire()
     packer = zlib.compressobj(wbits=31)
     async with asyncio.TaskGroup() as group:
@@ -94,7 +94,7 @@ async def test_packed_bytes_are_never_handed_out_as_they_are() -> None:
 
 
 @virtual_time
-async def test_a_body_that_was_packed_in_parts_is_unpacked_to_its_end() -> None:
+async def test_a_body_of_several_gzip_members_is_decompressed() -> None:
     wire = MemoryWire()
     parts = gzip.compress(b"one") + gzip.compress(b"two")
     for cut in range(len(parts)):
@@ -107,7 +107,7 @@ async def test_a_body_that_was_packed_in_parts_is_unpacked_to_its_end() -> None:
 
 
 @virtual_time
-async def test_nothing_need_not_be_packed() -> None:
+async def test_empty_bodies_are_not_compressed() -> None:
     wire = MemoryWire()
     async with asyncio.TaskGroup() as group:
         asking = group.create_task(wire.connection.send(REQUEST, b"", now() + 10))

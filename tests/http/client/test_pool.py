@@ -55,7 +55,7 @@ async def test_requests_at_once_have_a_connection_each_and_the_last_one_used_is_
         await pool.close()
 
 
-async def test_a_connection_that_the_server_closed_is_not_used() -> None:
+async def test_an_idle_connection_closed_by_the_server_is_not_reused() -> None:
     closed = asyncio.Event()
 
     async def hello_and_goodbye(
@@ -78,7 +78,7 @@ async def test_a_connection_that_the_server_closed_is_not_used() -> None:
         await pool.close()
 
 
-async def test_another_way_is_taken_by_new_requests_only() -> None:
+async def test_a_new_route_is_used_by_new_requests_only() -> None:
     async with Listener() as old, Listener() as new:
         pool = Pool(route_to(old))
         answer, body = await pool.stream(REQUEST, b"", 5.0)
@@ -92,7 +92,7 @@ async def test_another_way_is_taken_by_new_requests_only() -> None:
         await pool.close()
 
 
-async def test_a_server_that_is_gone_is_unreachable() -> None:
+async def test_a_stopped_server_is_unreachable() -> None:
     async with Listener() as server:
         pass
     with pytest.raises(Unreachable) as caught:
@@ -101,12 +101,12 @@ async def test_a_server_that_is_gone_is_unreachable() -> None:
     assert not caught.value.proxy
 
 
-async def test_a_name_that_is_none_is_unreachable() -> None:
+async def test_an_unknown_host_name_is_unreachable() -> None:
     with pytest.raises(Unreachable):
         await Pool(Route(Origin.of("http://.."))).send(REQUEST, b"", 5.0)
 
 
-async def test_closing_ends_what_is_under_way() -> None:
+async def test_closing_a_pool_ends_open_requests() -> None:
     asked = asyncio.Event()
 
     async def silent(*_: object) -> None:
@@ -126,7 +126,7 @@ async def test_closing_ends_what_is_under_way() -> None:
             await pool.close()
 
 
-async def test_a_connection_that_comes_about_after_closing_is_closed() -> None:
+async def test_a_connection_opened_after_closing_is_closed() -> None:
     with socket.create_server(("127.0.0.1", 0)) as unattended:
         pool = Pool(Route(Origin.of(f"http://127.0.0.1:{unattended.getsockname()[1]}")))
 
@@ -142,7 +142,7 @@ async def test_a_connection_that_comes_about_after_closing_is_closed() -> None:
 
 
 @pytest.mark.parametrize("loop", loops(), ids=lambda loop: loop.__module__.split(".")[0])
-def test_nothing_is_open_when_closing_is_over(loop: Loop) -> None:
+def test_closing_a_pool_leaves_no_open_connection(loop: Loop) -> None:
     async def scenario() -> list[socket.socket]:
         async with Listener() as server:
             pool = Pool(route_to(server))
@@ -165,7 +165,7 @@ def peer(it: socket.socket) -> int:
 
 
 @pytest.mark.parametrize("turns", range(12))
-async def test_what_a_cancelled_request_had_received_is_no_part_of_the_next_response(turns: int) -> None:
+async def test_bytes_of_a_cancelled_request_are_not_part_of_the_next_response(turns: int) -> None:
     """Each turn of the event loop takes the request a step further, until its response has arrived unread."""
     async with Listener() as server:
         pool = Pool(route_to(server))
@@ -180,7 +180,7 @@ async def test_what_a_cancelled_request_had_received_is_no_part_of_the_next_resp
         await pool.close()
 
 
-async def test_a_body_that_was_not_read_is_no_part_of_the_next_response() -> None:
+async def test_an_unread_body_is_not_part_of_the_next_response() -> None:
     async with Listener() as server:
         pool = Pool(route_to(server))
         _, body = await pool.stream(REQUEST, b"", 5.0)
@@ -190,7 +190,7 @@ async def test_a_body_that_was_not_read_is_no_part_of_the_next_response() -> Non
         await pool.close()
 
 
-async def test_a_goodbye_that_came_while_the_loop_stood_still_is_seen_before_the_next_request(
+async def test_a_connection_closed_while_the_loop_was_blocked_is_not_reused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("kubewright.http.client.pool.CHECK_AFTER", 0.0)
@@ -214,7 +214,7 @@ async def test_a_goodbye_that_came_while_the_loop_stood_still_is_seen_before_the
         await pool.close()
 
 
-async def test_a_connection_of_the_old_way_that_is_looked_at_meanwhile_is_left_too(
+async def test_an_idle_connection_of_the_old_route_under_check_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("kubewright.http.client.pool.CHECK_AFTER", 0.0)
@@ -229,7 +229,7 @@ async def test_a_connection_of_the_old_way_that_is_looked_at_meanwhile_is_left_t
         await pool.close()
 
 
-async def test_a_connection_that_is_looked_at_while_the_pool_closes_is_closed_too(
+async def test_an_idle_connection_under_check_is_closed_with_the_pool(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("kubewright.http.client.pool.CHECK_AFTER", 0.0)

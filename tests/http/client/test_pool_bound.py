@@ -115,7 +115,7 @@ async def test_finished_streams_leave_no_more_idle_connections_than_allowed() ->
 
 
 @pytest.mark.parametrize("turns", range(16))
-async def test_a_slot_that_a_cancelled_request_was_given_goes_to_the_next(turns: int) -> None:
+async def test_the_slot_of_a_cancelled_request_goes_to_the_next(turns: int) -> None:
     """One of these turns of the event loop is the one in which the slot is handed on."""
     async with Listener(held := HeldServer()) as server:
         pool = Pool(Route(Origin.of(server.url)), max_connections=1)
@@ -134,7 +134,7 @@ async def test_a_slot_that_a_cancelled_request_was_given_goes_to_the_next(turns:
 
 
 @virtual_time
-async def test_a_request_that_finds_no_slot_in_time_says_so() -> None:
+async def test_a_request_without_a_slot_times_out_with_the_reason() -> None:
     async with Listener(held := HeldServer()) as server:
         pool = Pool(Route(Origin.of(server.url)), max_connections=1)
         first = asyncio.ensure_future(pool.send(get("/first"), b"", 60.0))

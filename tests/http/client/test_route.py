@@ -19,7 +19,7 @@ from kubewright.http.client import Origin, Route, encode_headers, encode_request
         ("https://b\u00fccher.example", "xn--bcher-kva.example", 443, "xn--bcher-kva.example"),
     ],
 )
-def test_a_url_says_where_to_connect(url: str, host: str, port: int, authority: str) -> None:
+def test_an_origin_is_parsed_from_a_url(url: str, host: str, port: int, authority: str) -> None:
     place = Origin.of(url)
     assert (place.host, place.port, place.authority) == (host, port, authority)
     assert place.secure == url.startswith("https")
@@ -42,7 +42,7 @@ def test_a_url_says_where_to_connect(url: str, host: str, port: int, authority: 
         "http://a/\0",
     ],
 )
-def test_what_leads_nowhere_is_a_value_error(url: str) -> None:
+def test_invalid_origins_raise_value_error(url: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011  (its text is not shown: the caller names the URL)
         Origin.of(url)
 
@@ -63,18 +63,18 @@ def test_only_a_forwarding_proxy_gets_the_server_and_its_credentials() -> None:
 
 
 @pytest.mark.parametrize("value", ["a\r\nX: y", "a\nb", "a\0b"])
-def test_no_value_begins_another_header(value: str) -> None:
+def test_no_header_value_contains_a_line_break(value: str) -> None:
     with pytest.raises(ValueError, match="header X-A contains a line break"):
         encode_headers([("X-A", value)])
 
 
 @pytest.mark.parametrize("target", ["/a b", "/a\r\nX: y", "/\u00e4", "/a\0"])
-def test_no_target_ends_its_line(target: str) -> None:
+def test_no_request_target_contains_a_line_break(target: str) -> None:
     with pytest.raises(ValueError, match="not percent-encoded"):
         encode_request("GET", target, b"", b"")
 
 
-def test_a_request_says_how_long_its_body_is() -> None:
+def test_a_request_has_the_length_of_its_body() -> None:
     assert encode_request("GET", "/a", b"X: y\r\n", b"") == b"GET /a HTTP/1.1\r\nX: y\r\n\r\n"
     assert encode_request("POST", "/a", b"", b"") == b"POST /a HTTP/1.1\r\nContent-Length: 0\r\n\r\n"
     assert encode_request("DELETE", "/a", b"", b"{}") == b"DELETE /a HTTP/1.1\r\nContent-Length: 2\r\n\r\n"

@@ -39,7 +39,7 @@ async def mirrored(head: bytes, reader: asyncio.StreamReader, writer: asyncio.St
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
 
 
-async def test_long_bodies_go_both_ways(server_tls: ssl.SSLContext, trust: ssl.SSLContext) -> None:
+async def test_long_bodies_are_sent_and_received(server_tls: ssl.SSLContext, trust: ssl.SSLContext) -> None:
     async with Listener(mirrored, server_tls) as server:
         pool = Pool(Route(Origin.of(server.url), tls=trust))
         for _ in range(2):
@@ -49,7 +49,7 @@ async def test_long_bodies_go_both_ways(server_tls: ssl.SSLContext, trust: ssl.S
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-async def test_both_versions_are_spoken(
+async def test_tls_1_2_and_1_3_are_supported(
     server_tls: ssl.SSLContext, trust: ssl.SSLContext, version: ssl.TLSVersion
 ) -> None:
     server_tls.maximum_version = version
@@ -71,7 +71,7 @@ class Resumptions:
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-async def test_the_next_connection_takes_the_session_up_again(
+async def test_the_next_connection_resumes_the_tls_session(
     server_tls: ssl.SSLContext, trust: ssl.SSLContext, version: ssl.TLSVersion
 ) -> None:
     server_tls.maximum_version = version
@@ -83,7 +83,7 @@ async def test_the_next_connection_takes_the_session_up_again(
     assert sessions.noted == [False, True, True]
 
 
-async def test_another_way_to_the_server_begins_a_session_of_its_own(
+async def test_another_route_begins_a_new_tls_session(
     server_tls: ssl.SSLContext, trust: ssl.SSLContext
 ) -> None:
     async with Listener(sessions := Resumptions(), server_tls) as server:
@@ -165,7 +165,7 @@ async def test_a_body_with_a_length_is_whole_without_close_notify(
 
 
 @pytest.mark.parametrize("polite", [True, False])
-async def test_a_connection_that_the_server_left_is_not_used(
+async def test_a_connection_closed_by_the_server_is_not_reused(
     server_tls: ssl.SSLContext, trust: ssl.SSLContext, polite: bool
 ) -> None:
     async def hello_and_goodbye(
@@ -187,7 +187,7 @@ async def test_a_connection_that_the_server_left_is_not_used(
         await pool.close()
 
 
-async def test_what_tls_says_after_the_handshake_is_why_it_broke(
+async def test_tls_alerts_after_the_handshake_explain_a_broken_connection(
     server_tls: ssl.SSLContext, trust: ssl.SSLContext
 ) -> None:
     server_tls.verify_mode = ssl.CERT_REQUIRED
@@ -271,9 +271,7 @@ async def test_a_connection_that_is_abandoned_while_it_opens_is_not_reported(
     assert received == []
 
 
-async def test_a_proxy_may_be_spoken_to_in_tls_itself(
-    server_tls: ssl.SSLContext, trust: ssl.SSLContext
-) -> None:
+async def test_a_proxy_may_use_tls(server_tls: ssl.SSLContext, trust: ssl.SSLContext) -> None:
     async with Listener(mirrored, server_tls) as server, Listener(tunnelled, server_tls) as proxy:
         route = Route(Origin.of(server.url), Origin.of(proxy.url.replace("//", "//u:p@")), trust)
         pool = Pool(route)
@@ -285,7 +283,7 @@ async def test_a_proxy_may_be_spoken_to_in_tls_itself(
         await pool.close()
 
 
-async def test_a_proxy_says_no_without_being_asked_again(trust: ssl.SSLContext) -> None:
+async def test_a_proxy_that_refuses_is_not_asked_again(trust: ssl.SSLContext) -> None:
     async def no(_: bytes, __: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n")
 

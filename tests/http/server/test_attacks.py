@@ -61,7 +61,7 @@ async def fine(server: HttpServer) -> None:
         b"GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n",
     ],
 )
-async def test_nonsense_is_refused_and_the_connection_ends(garbage: bytes) -> None:
+async def test_malformed_requests_are_refused_and_the_connection_closed(garbage: bytes) -> None:
     async with talking() as (server, handler, wire):
         wire.writer.write(garbage)
         assert (await wire.head())[0] == 400
@@ -70,7 +70,7 @@ async def test_nonsense_is_refused_and_the_connection_ends(garbage: bytes) -> No
         await fine(server)
 
 
-async def test_nonsense_behind_a_request_waits_for_its_turn() -> None:
+async def test_malformed_bytes_after_a_request_are_refused_after_its_response() -> None:
     async with talking() as (_, handler, wire):
         wire.writer.write(b"GET /later HTTP/1.1\r\nHost: t\r\n\r\nnonsense\r\n\r\n" + GET)
         await eventually(lambda: handler.asked, interval=0.001)
@@ -82,7 +82,7 @@ async def test_nonsense_behind_a_request_waits_for_its_turn() -> None:
 
 @given(data=st.lists(st.binary(max_size=200), max_size=5))
 @settings(max_examples=50)
-def test_no_bytes_make_it_fall_over(data: list[bytes]) -> None:
+def test_no_bytes_crash_the_server(data: list[bytes]) -> None:
     async def attempt() -> None:
         async with talking() as (server, _, wire):
             for piece in data:
@@ -104,7 +104,7 @@ def test_no_bytes_make_it_fall_over(data: list[bytes]) -> None:
     ],
     ids=["small fields", "empty fields", "large fields", "one field without an end"],
 )
-async def test_a_flood_of_fields_is_refused_before_it_ends(flood: bytes) -> None:
+async def test_endless_header_fields_are_refused(flood: bytes) -> None:
     async with talking(Limits(head=10_000)) as (server, _, wire):
         wire.writer.write(b"GET / HTTP/1.1\r\nHost: t\r\nX: ")
         await send_until_refused(wire, flood, 431)
@@ -124,7 +124,7 @@ async def test_a_pipeline_of_slow_requests_is_read_no_faster_than_it_is_answered
         assert waiting <= one_read + 2
 
 
-async def test_a_target_without_an_end_is_refused() -> None:
+async def test_an_endless_request_target_is_refused() -> None:
     async with talking(Limits(head=10_000)) as (server, _, wire):
         wire.writer.write(b"GET /")
         await send_until_refused(wire, b"a" * 5000, 431)
@@ -132,7 +132,7 @@ async def test_a_target_without_an_end_is_refused() -> None:
 
 
 @pytest.mark.parametrize("tail", [b"0\r\n", b"1;x="], ids=["trailers", "extension"])
-async def test_what_hides_in_chunks_is_bounded_too(tail: bytes) -> None:
+async def test_chunk_extensions_and_trailers_are_bounded(tail: bytes) -> None:
     async with talking(Limits(head=10_000)) as (server, _, wire):
         wire.writer.write(CHUNKED + tail)
         await send_until_refused(wire, b"x" * 5000 if tail.endswith(b"=") else b"X: y\r\n" * 500, 431)
@@ -172,7 +172,7 @@ async def test_the_body_for_an_unknown_path_is_not_read() -> None:
         await fine(server)
 
 
-async def test_who_goes_on_sending_after_a_refusal_is_cut_off() -> None:
+async def test_clients_that_keep_sending_after_a_refusal_are_disconnected() -> None:
     async with talking(Limits(discarded=50_000)) as (server, _, wire):
         wire.writer.write(b"POST /missing HTTP/1.1\r\nHost: t\r\nContent-Length: 100000000\r\n\r\n")
         assert (await wire.reply()).status == 404
@@ -181,7 +181,7 @@ async def test_who_goes_on_sending_after_a_refusal_is_cut_off() -> None:
         await fine(server)
 
 
-async def test_nonsense_in_a_refused_body_ends_it() -> None:
+async def test_malformed_bytes_in_a_refused_body_close_the_connection() -> None:
     async with talking() as (server, _, wire):
         wire.writer.write(CHUNKED.replace(b"/echo", b"/missing"))
         assert (await wire.reply()).status == 404
@@ -191,7 +191,7 @@ async def test_nonsense_in_a_refused_body_ends_it() -> None:
 
 
 @virtual_time
-async def test_who_stays_after_a_refusal_is_cut_off() -> None:
+async def test_clients_that_stay_after_a_refusal_are_disconnected() -> None:
     async with talking() as (server, _, wire):
         wire.writer.write(b"POST /missing HTTP/1.1\r\nHost: t\r\nContent-Length: 1000\r\n\r\n")
         assert (await wire.reply()).status == 404
@@ -214,7 +214,7 @@ async def test_bodies_of_all_connections_together_are_bounded() -> None:
 
 
 @virtual_time
-async def test_a_slow_request_is_given_up() -> None:
+async def test_a_slow_request_times_out() -> None:
     for slow in (b"GET / HTTP/1.1\r\nHo", b"POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 9\r\n\r\nx"):
         async with talking() as (server, handler, wire):
             loop = asyncio.get_running_loop()
@@ -237,7 +237,7 @@ async def test_a_slow_request_is_given_up() -> None:
 
 
 @virtual_time
-async def test_connections_that_say_nothing_are_closed() -> None:
+async def test_silent_connections_are_closed() -> None:
     async with talking() as (server, _, wire), connected(server.port) as unused:
         loop = asyncio.get_running_loop()
         begun = loop.time()
@@ -250,7 +250,7 @@ async def test_connections_that_say_nothing_are_closed() -> None:
 
 
 @virtual_time
-async def test_an_answer_may_take_its_time() -> None:
+async def test_a_slow_response_is_not_cut_off() -> None:
     async with talking() as (_, handler, wire):
         wire.send("GET", "/later")
         await asyncio.sleep(300)
@@ -259,7 +259,7 @@ async def test_an_answer_may_take_its_time() -> None:
 
 
 @virtual_time
-async def test_who_does_not_read_is_cut_off() -> None:
+async def test_clients_that_do_not_read_are_disconnected() -> None:
     async with talking() as (server, _, wire):
         for _ in range(200):
             wire.send("GET", "/large")
@@ -272,7 +272,7 @@ async def test_who_does_not_read_is_cut_off() -> None:
         await fine(server)
 
 
-async def test_newcomers_take_the_place_of_who_was_silent_for_longest() -> None:
+async def test_new_connections_evict_the_longest_idle_ones() -> None:
     async with (
         serving(Limits(connections=3)) as (server, handler),
         connected(server.port) as busy,
@@ -363,7 +363,7 @@ async def test_an_evicted_slow_request_gets_the_reason() -> None:
 
 
 @virtual_time
-async def test_a_client_that_does_not_read_makes_room_too() -> None:
+async def test_a_client_that_does_not_read_is_evicted() -> None:
     async with talking(replace(PATIENT, connections=1)) as (server, _, wire):
         for _ in range(200):
             wire.send("GET", "/large")
@@ -371,7 +371,7 @@ async def test_a_client_that_does_not_read_makes_room_too() -> None:
             assert (await newcomer.ask("GET", "/new")).text == "/new"
 
 
-async def test_newcomers_wait_where_all_are_busy() -> None:
+async def test_new_connections_wait_if_all_others_are_busy() -> None:
     async with talking(Limits(connections=1)) as (server, handler, wire):
         wire.send("GET", "/later")
         await eventually(lambda: handler.asked, interval=0.001)
@@ -395,7 +395,7 @@ def secured() -> tuple[ssl.SSLContext, ssl.SSLContext]:
 Secured = tuple[ssl.SSLContext, ssl.SSLContext]
 
 
-async def test_silence_and_garbage_instead_of_tls_do_no_harm(secured: Secured) -> None:
+async def test_connections_without_a_tls_handshake_do_not_block_others(secured: Secured) -> None:
     context, trust = secured
     async with HttpServer(Paths(), "127.0.0.1", 0, tls=context) as server, AsyncExitStack() as silent:
         for _ in range(100):
@@ -409,7 +409,7 @@ async def test_silence_and_garbage_instead_of_tls_do_no_harm(secured: Secured) -
             assert (await wire.ask("GET", "/fine")).text == "/fine"
 
 
-async def test_who_does_not_end_its_handshake_counts_and_makes_room_first(secured: Secured) -> None:
+async def test_unfinished_handshakes_count_as_connections_and_are_evicted_first(secured: Secured) -> None:
     context, trust = secured
     limits = Limits(connections=4, eviction_seconds=0.01)
     async with (
@@ -451,7 +451,7 @@ async def test_connections_beyond_the_limit_wait_and_are_all_answered(secured: S
     assert set(answers) == {200}
 
 
-async def test_who_waits_costs_nothing(secured: Secured) -> None:
+async def test_waiting_connections_cost_nothing(secured: Secured) -> None:
     context, trust = secured
     handler, limits = Paths(), Limits(connections=1)
     async with (
@@ -471,10 +471,10 @@ async def test_who_waits_costs_nothing(secured: Secured) -> None:
 
 def test_handshakes_are_counted_on_the_loop_of_the_command_line_too(secured: Secured) -> None:
     uvloop = pytest.importorskip("uvloop")
-    uvloop.run(test_who_does_not_end_its_handshake_counts_and_makes_room_first(secured))
+    uvloop.run(test_unfinished_handshakes_count_as_connections_and_are_evicted_first(secured))
 
 
-async def test_a_handshake_that_takes_too_long_is_given_up(secured: Secured) -> None:
+async def test_a_handshake_that_takes_too_long_times_out(secured: Secured) -> None:
     limits = Limits(receive_seconds=0.05)
     async with (
         HttpServer(Paths(), "127.0.0.1", 0, tls=secured[0], limits=limits) as server,
@@ -531,7 +531,7 @@ def many_files() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("many_files")
-async def test_a_thousand_connections_are_never_more_than_were_allowed() -> None:
+async def test_a_thousand_clients_get_no_more_connections_than_allowed() -> None:
     async with serving(Limits(connections=100, eviction_seconds=0.01)) as (server, _):
         silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(1000)]
         async with connected(server.port) as wire:

@@ -54,7 +54,7 @@ async def test_pipelined_requests_are_answered_in_order_whatever_they_wait_for()
         assert [(await wire.reply()).text for _ in range(5)] == ["/later/1", "/2", "onetwo", "/later/4", "/5"]
 
 
-async def test_a_pipeline_is_not_gone_on_with_while_its_answers_are_not_read() -> None:
+async def test_a_pipeline_pauses_while_its_responses_are_not_read() -> None:
     async with talking(Limits(pipelined=4)) as (server, handler, wire):
         for _ in range(100):
             wire.send("GET", "/large")
@@ -111,7 +111,7 @@ async def test_responses_have_a_date() -> None:
         assert date.endswith(" GMT")
 
 
-async def test_clients_of_http_1_0_get_streams_in_one_piece_and_no_second_turn() -> None:
+async def test_http_1_0_clients_get_unchunked_streams_and_a_closed_connection() -> None:
     async with talking() as (_, _, wire):
         wire.writer.write(b"GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
         _, headers = await wire.head()
@@ -127,7 +127,7 @@ async def test_a_connection_closes_when_the_client_requests_it() -> None:
         assert await wire.ended()
 
 
-async def test_a_client_may_ask_before_it_sends_its_body() -> None:
+async def test_a_client_may_expect_100_continue() -> None:
     async with talking() as (_, _, wire):
         wire.writer.write(
             b"POST /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
@@ -156,7 +156,7 @@ async def test_an_abandoned_response_leaves_no_waiter() -> None:
         await eventually(lambda: not server.connections, interval=0.001)
 
 
-async def test_a_stream_that_fails_does_not_look_whole(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failed_stream_is_not_complete(caplog: pytest.LogCaptureFixture) -> None:
     async with talking() as (_, _, wire):
         wire.send("GET", "/broken-stream")
         with pytest.raises((asyncio.IncompleteReadError, ConnectionError, ValueError)):
@@ -164,7 +164,7 @@ async def test_a_stream_that_fails_does_not_look_whole(caplog: pytest.LogCapture
     assert "Handler failed for GET /broken-stream" in caplog.text
 
 
-async def test_a_handler_may_hang_up() -> None:
+async def test_a_handler_may_close_the_connection() -> None:
     async with talking() as (_, _, wire):
         wire.send("GET", "/gone")
         assert await wire.ended()
@@ -182,7 +182,7 @@ async def test_a_client_that_resets_has_its_request_cancelled_and_leaves_nothing
         assert not server.connections
 
 
-async def test_white_space_around_a_header_value_is_no_part_of_it() -> None:
+async def test_white_space_around_a_header_value_is_removed() -> None:
     async with talking() as (_, handler, wire):
         wire.writer.write(b"GET / HTTP/1.1\r\nHost: t \r\nX-A:\t a b \t \r\n\r\n")
         assert (await wire.reply()).status == 200

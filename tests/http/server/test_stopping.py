@@ -14,7 +14,7 @@ from kubewright.testing.virtual_time import virtual_time
 from .serving import Paths, serving
 
 
-async def test_a_request_under_way_is_answered_and_its_client_asked_to_leave() -> None:
+async def test_an_open_request_is_answered_with_connection_close() -> None:
     async with serving() as (server, handler), connected(server.port) as wire, connected(server.port) as idle:
         wire.send("GET", "/later")
         await eventually(lambda: handler.asked, interval=0.001)
@@ -29,7 +29,7 @@ async def test_a_request_under_way_is_answered_and_its_client_asked_to_leave() -
             assert await wire.ended()
 
 
-async def test_a_body_that_is_on_its_way_is_waited_for() -> None:
+async def test_a_stopping_server_reads_a_body_to_its_end() -> None:
     async with serving() as (server, handler), connected(server.port) as wire:
         wire.writer.write(b"POST /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 4\r\n\r\nbo")
         (connection,) = server.connections
@@ -42,7 +42,7 @@ async def test_a_body_that_is_on_its_way_is_waited_for() -> None:
         assert len(handler.asked) == 1
 
 
-async def test_half_a_head_is_not_waited_for() -> None:
+async def test_a_stopping_server_does_not_wait_for_incomplete_headers() -> None:
     async with serving(grace=3600) as (server, _), connected(server.port) as wire:
         wire.writer.write(b"GET / HTT")
         (connection,) = server.connections
@@ -51,7 +51,7 @@ async def test_half_a_head_is_not_waited_for() -> None:
         assert await wire.ended()
 
 
-async def test_all_of_a_pipeline_is_answered() -> None:
+async def test_a_stopping_server_answers_a_whole_pipeline() -> None:
     async with serving() as (server, handler), connected(server.port) as wire:
         for number in range(3):
             wire.send("GET", f"/later/{number}")
@@ -65,7 +65,7 @@ async def test_all_of_a_pipeline_is_answered() -> None:
 
 
 @virtual_time
-async def test_what_is_not_answered_in_time_is_cut_off() -> None:
+async def test_unanswered_requests_are_cut_off_after_the_grace_period() -> None:
     async with serving(grace=20) as (server, handler), connected(server.port) as wire:
         wire.send("GET", "/never")
         await eventually(lambda: handler.asked, interval=0.001)
@@ -76,7 +76,7 @@ async def test_what_is_not_answered_in_time_is_cut_off() -> None:
         assert await wire.ended()
 
 
-async def test_a_draining_server_goes_on_serving_and_asks_its_clients_to_leave() -> None:
+async def test_a_draining_server_serves_with_connection_close() -> None:
     async with serving() as (server, _):
         server.drain()
         for _ in range(2):
@@ -121,7 +121,7 @@ async def test_an_address_that_does_not_exist_is_reported() -> None:
 
 @pytest.mark.parametrize("began", [0, 3])
 @pytest.mark.parametrize("turns", range(6))
-async def test_who_comes_at_the_very_end_is_let_go(began: int, turns: int) -> None:
+async def test_connections_accepted_during_the_stop_are_closed(began: int, turns: int) -> None:
     """Each turn of the event loop takes the newcomer one step further in; none of them may leave its socket open."""
     async with serving() as (server, _):
         for _ in range(began):

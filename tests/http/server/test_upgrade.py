@@ -37,7 +37,7 @@ class Switching(Handler):
 ASKED = b"GET /exec HTTP/1.1\r\nHost: t\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"
 
 
-async def test_a_handler_may_take_the_connection_over() -> None:
+async def test_a_handler_may_upgrade_the_connection() -> None:
     handler = Switching()
     async with HttpServer(handler, "127.0.0.1", 0) as server, connected(server.port) as wire:
         assert (await wire.ask("GET", "/plain")).body == b"done"
@@ -50,7 +50,7 @@ async def test_a_handler_may_take_the_connection_over() -> None:
         assert not server.connections
 
 
-async def test_what_comes_before_the_switch_is_for_the_next_protocol() -> None:
+async def test_bytes_before_the_upgrade_belong_to_the_next_protocol() -> None:
     handler = Switching()
     async with HttpServer(handler, "127.0.0.1", 0) as server, connected(server.port) as wire:
         wire.writer.write(ASKED + b"too ")
@@ -60,7 +60,7 @@ async def test_what_comes_before_the_switch_is_for_the_next_protocol() -> None:
         assert await wire.reader.readexactly(9) == b"TOO EARLY"
 
 
-async def test_an_upgrade_that_is_not_granted_ends_the_connection_with_its_answer() -> None:
+async def test_a_refused_upgrade_closes_the_connection_after_its_response() -> None:
     class Plain(Handler):
         def handle(self, request: Request) -> Answer:
             return text(200, "plain")

@@ -18,7 +18,7 @@ def asked(**query: str) -> LogRequest:
     return log_request(Request("GET", path, found, {}, b""), NOW)
 
 
-def test_without_options_the_whole_log_is_requested() -> None:
+def test_the_whole_log_is_requested_without_options() -> None:
     assert asked() == LogRequest()
 
 

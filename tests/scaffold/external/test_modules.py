@@ -164,7 +164,7 @@ def lamp(spec: Any) -> dict[str, Any]:
     return {"apiVersion": "light.example.com/v1", "kind": "Lamp", "metadata": {"name": "one"}, "spec": spec}
 
 
-def test_a_module_reads_as_if_a_person_had_written_it() -> None:
+def test_a_generated_module_equals_the_handwritten_one() -> None:
     modules = external_modules(read_definitions(definitions()).versions)
     assert list(modules) == ["__init__.py", "light_v1.py"]
     assert modules["light_v1.py"] == MODULE
