@@ -18,7 +18,7 @@ from kubewright.http.server import Router
 from kubewright.metrics import Registry
 from kubewright.serving import (
     PROBE_LIMITS,
-    Address,
+    BindAddress,
     BindError,
     BoundHttpServer,
     Checks,
@@ -29,7 +29,7 @@ from kubewright.serving.certificates import ServingCertificate
 from kubewright.serving.metrics_page import MetricsPage
 from kubewright.testing.virtual_time import virtual_time
 
-LOOPBACK = Address("127.0.0.1", 0)
+LOOPBACK = BindAddress("127.0.0.1", 0)
 
 
 @asynccontextmanager
@@ -46,14 +46,14 @@ async def asking(server: BoundHttpServer, tls: ssl.SSLContext | None = None) -> 
 @pytest.mark.parametrize(
     ("text", "address"),
     [
-        (":8080", Address("", 8080)),
-        ("127.0.0.1:0", Address("127.0.0.1", 0)),
-        ("[::1]:9443", Address("::1", 9443)),
+        (":8080", BindAddress("", 8080)),
+        ("127.0.0.1:0", BindAddress("127.0.0.1", 0)),
+        ("[::1]:9443", BindAddress("::1", 9443)),
         ("0", None),
         ("", None),
     ],
 )
-def test_addresses_are_read_as_controller_runtime_takes_them(text: str, address: Address | None) -> None:
+def test_addresses_are_read_as_controller_runtime_takes_them(text: str, address: BindAddress | None) -> None:
     assert parse_address(text) == address
 
 
@@ -66,7 +66,7 @@ def test_an_invalid_address_is_refused_with_an_example(text: str) -> None:
 async def test_a_port_in_use_is_named() -> None:
     async with BoundHttpServer(LOOPBACK, Router([])) as first:
         with pytest.raises(BindError, match=f"cannot listen on 127.0.0.1:{first.port}"):
-            async with BoundHttpServer(Address("127.0.0.1", first.port), Router([])):
+            async with BoundHttpServer(BindAddress("127.0.0.1", first.port), Router([])):
                 pass
 
 

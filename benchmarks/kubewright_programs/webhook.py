@@ -12,7 +12,7 @@ import kubewright as kw
 from kubewright.certificates import FollowingContext
 from kubewright.cli.loops import run_program
 from kubewright.metrics import Registry
-from kubewright.serving import Address
+from kubewright.serving import BindAddress
 from kubewright.webhook import Endpoints
 from kubewright.webhook.server.answers import answerers_for
 from kubewright.webhook.server.http import WebhookServer
@@ -40,7 +40,7 @@ async def serve(port: int, certificates: Path) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     answerers = answerers_for(Endpoints([sensible, completed]), metrics)
-    async with WebhookServer(Address("127.0.0.1", port), answerers, context, metrics):
+    async with WebhookServer(BindAddress("127.0.0.1", port), answerers, context, metrics):
         await stop.wait()
 
 

@@ -48,7 +48,7 @@ EXIT_MARGIN = 1.0
 CLOCK_STEP = 1.0
 """Longest wait between two checks of the clock: while a machine is suspended, its clock advances but timers do not."""
 
-Clock = Callable[[], float]
+MonotonicClock = Callable[[], float]
 
 _log = logging.getLogger("kubewright.election")
 
@@ -61,7 +61,7 @@ class NotLeading(KubewrightError):
     """This replica's lease ran out before a write, a reconcile or a function began: it did not begin."""
 
 
-def _suspend_aware_clock() -> Clock:
+def _suspend_aware_clock() -> MonotonicClock:
     """Return a monotonic clock that also counts while the machine is suspended.
 
     `time.monotonic` stops there on Linux and macOS: after a night's sleep a lease would look seconds old.
@@ -79,7 +79,7 @@ def _suspend_aware_clock() -> Clock:
     return lambda: time.clock_gettime(number)
 
 
-elapsed: Clock = _suspend_aware_clock()
+elapsed: MonotonicClock = _suspend_aware_clock()
 """Seconds since an arbitrary point, including those for which the machine was suspended."""
 
 
@@ -201,7 +201,7 @@ class Leadership:
     begin any more. A leadership that has ended is never regained: the process ends with it.
     """
 
-    def __init__(self, clock: Clock = elapsed) -> None:
+    def __init__(self, clock: MonotonicClock = elapsed) -> None:
         self.clock = clock
         self._valid_until = -math.inf
         self._expires_at = -math.inf

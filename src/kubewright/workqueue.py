@@ -34,7 +34,7 @@ class QueueShutDown(Exception):
     """The queue was shut down and returns no more keys."""
 
 
-class Item(msgspec.Struct, Generic[K], frozen=True):
+class QueueItem(msgspec.Struct, Generic[K], frozen=True):
     """A key that `get` returned, its priority, and since when it was ready."""
 
     key: K
@@ -124,7 +124,7 @@ class WorkQueue(Generic[K]):
         """Return how often the key was added rate-limited since it was last forgotten."""
         return self._failures.get(key, 0)
 
-    async def get(self) -> Item[K]:
+    async def get(self) -> QueueItem[K]:
         """Wait for the next key and take it; `done` must follow. Raises QueueShutDown at the end."""
         while True:
             item = self._take()
@@ -250,7 +250,7 @@ class WorkQueue(Generic[K]):
                 self._became_ready(entry)
         self._arm_timer()
 
-    def _take(self) -> Item[K] | None:
+    def _take(self) -> QueueItem[K] | None:
         while self._ready:
             _, order, entry = heapq.heappop(self._ready)
             if order != entry.order or self._entries.get(entry.key) is not entry:
@@ -261,7 +261,7 @@ class WorkQueue(Generic[K]):
             self._in_flight[entry.key] = now
             self._metrics.depth(entry.priority).dec()
             self._metrics.queue_duration.observe(now - entry.queued_at)
-            return Item(entry.key, entry.priority, entry.queued_at)
+            return QueueItem(entry.key, entry.priority, entry.queued_at)
         return None
 
     def _wake_getter(self) -> None:

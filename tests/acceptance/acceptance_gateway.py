@@ -16,7 +16,6 @@ from acceptance_ports import lasting_port
 from kubewright.client import ClusterConfig
 from kubewright.http.client import Body, ExchangeFailed, Origin, Pool, Route, encode_headers, encode_request
 from kubewright.http.server import (
-    Answer,
     BodyWriter,
     Handler,
     HangUp,
@@ -24,6 +23,7 @@ from kubewright.http.server import (
     Request,
     Response,
     ServerConnection,
+    ServerResponse,
     Stream,
 )
 from kubewright.testing import Cluster, eventually
@@ -196,7 +196,7 @@ class Gateway(Handler):
         """Take what the API server takes, and more: it is for that one to say."""
         return 1 << 24
 
-    async def handle(self, request: Request) -> Answer:
+    async def handle(self, request: Request) -> ServerResponse:
         """Pass a request on, and its answer back."""
         exchange = Exchange(request.method, request.path, request.one("watch") in ("1", "true"))
         self.exchanges.append(exchange)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from kubewright.envtest.etcd import FlagError as EtcdFlagError
-from kubewright.envtest.etcd import known_flags
+from kubewright.envtest.etcd import EtcdFlagError, known_flags
 from kubewright.envtest.etcd import parse as parse_etcd
 from kubewright.envtest.flags import FlagError, KnownFlags, parse
 

@@ -20,7 +20,7 @@ import h11
 
 from kubewright.http.client import ClientResponse, ExchangeFailed
 from kubewright.http.client.connection import ClientConnection
-from kubewright.http.server import Answer, Handler, Limits, Request, Response, split_target, text
+from kubewright.http.server import Handler, Limits, Request, Response, ServerResponse, split_target, text
 from kubewright.http.server.reader import BodyBudget, RequestReader
 
 Message = tuple[object, ...]
@@ -221,7 +221,7 @@ class _Everything(Handler):
     def admit(self, request: Request) -> int:
         return 1 << 40
 
-    def handle(self, request: Request) -> Answer:
+    def handle(self, request: Request) -> ServerResponse:
         return text(200, "")
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kubewright.documents import read_yaml
-from kubewright.scaffold.from_kopf import Converted, Source, convert
+from kubewright.scaffold.from_kopf import Converted, KopfModule, convert
 
 CRD = """apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -35,7 +35,10 @@ IMPORTS = "import pathlib\nimport requests\nimport secrets\nimport subprocess\ni
 def converted(text: str, crd: str = CRD) -> Converted:
     documents = [each.value for each in read_yaml(crd)]
     return convert(
-        [Source("lamps.py", "lamps", f"import kopf\n{text}")], documents, name="lights", kubewright="0.1.0"
+        [KopfModule("lamps.py", "lamps", f"import kopf\n{text}")],
+        documents,
+        name="lights",
+        kubewright="0.1.0",
     )
 
 

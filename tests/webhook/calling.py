@@ -11,10 +11,10 @@ from http_wire import HttpConnection, Reply, connected
 
 from kubewright.certificates import FollowingContext
 from kubewright.metrics import Registry
-from kubewright.serving import Address
+from kubewright.serving import BindAddress
 from kubewright.webhook import Endpoints, Lifetimes
 from kubewright.webhook.server.answers import answerers_for
-from kubewright.webhook.server.authority import Bundle, begin, utc_now
+from kubewright.webhook.server.authority import CertificateBundle, begin, utc_now
 from kubewright.webhook.server.http import WebhookServer
 
 
@@ -25,13 +25,13 @@ class Called:
     """A connection that requests share, as those of an API server do."""
     metrics: Registry
     context: FollowingContext
-    bundle: Bundle
+    bundle: CertificateBundle
 
     async def post(self, path: str, body: bytes, **headers: str) -> tuple[int, bytes]:
         reply = await asked(self.wire, path, body, **headers)
         return reply.status, reply.body
 
-    def connect(self, bundle: Bundle | None = None) -> AbstractAsyncContextManager[HttpConnection]:
+    def connect(self, bundle: CertificateBundle | None = None) -> AbstractAsyncContextManager[HttpConnection]:
         """Open another connection, which trusts the authority of a bundle."""
         return connected(self.server.port, trust(bundle or self.bundle))
 
@@ -49,7 +49,7 @@ async def asked(wire: HttpConnection, path: str, body: bytes, **headers: str) ->
     return await wire.ask("POST", path, body, {"Content-Type": "application/json", **headers})
 
 
-def trust(bundle: Bundle) -> ssl.SSLContext:
+def trust(bundle: CertificateBundle) -> ssl.SSLContext:
     return ssl.create_default_context(cadata=bundle.ca_bundle.decode())
 
 
@@ -59,7 +59,7 @@ async def called(webhooks: Sequence[Any], context: FollowingContext | None = Non
     chosen = context or FollowingContext()
     await asyncio.to_thread(chosen.load, bundle.certificate, bundle.key)
     server = WebhookServer(
-        Address("127.0.0.1", 0), answerers_for(Endpoints(webhooks), metrics), chosen, metrics
+        BindAddress("127.0.0.1", 0), answerers_for(Endpoints(webhooks), metrics), chosen, metrics
     )
     async with server, connected(server.port, trust(bundle)) as wire:
         yield Called(server, wire, metrics, chosen, bundle)

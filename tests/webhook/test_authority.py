@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from kubewright.webhook import Lifetimes
 from kubewright.webhook.server.authority import (
-    Bundle,
+    CertificateBundle,
     advance,
     begin,
     expiry,
@@ -21,11 +21,11 @@ HOSTS = ("svc.ns.svc", "127.0.0.1")
 DAY = timedelta(days=1)
 
 
-def step(bundle: Bundle | None, now: datetime) -> Bundle:
+def step(bundle: CertificateBundle | None, now: datetime) -> CertificateBundle:
     return advance(bundle, HOSTS, TIMES, now)
 
 
-def signer(bundle: Bundle) -> int:
+def signer(bundle: CertificateBundle) -> int:
     """Return which of the trusted authorities signed the certificate."""
     certificate = x509.load_pem_x509_certificate(bundle.certificate)
     names = [x509.load_pem_x509_certificate(pem).subject for pem in bundle.authorities]
@@ -58,7 +58,7 @@ def test_the_authority_is_rotated_in_steps_so_that_every_certificate_is_trusted(
     times = Lifetimes(serving=TIMES.authority)
     late = NOW + times.authority * 0.7
 
-    def then(bundle: Bundle, after: timedelta) -> Bundle:
+    def then(bundle: CertificateBundle, after: timedelta) -> CertificateBundle:
         return advance(bundle, HOSTS, times, late + after)
 
     bundle = begin(HOSTS, times, NOW)
@@ -91,7 +91,7 @@ def test_other_hosts_get_a_new_certificate_of_the_same_authority() -> None:
 def test_a_damaged_bundle_is_replaced(field: str) -> None:
     bundle = step(None, NOW)
     parts = {name: getattr(bundle, name) for name in ("authorities", "authority_key", "certificate", "key")}
-    assert step(Bundle(**{**parts, field: b"junk"}), NOW).authorities != bundle.authorities
+    assert step(CertificateBundle(**{**parts, field: b"junk"}), NOW).authorities != bundle.authorities
 
 
 def test_an_authority_with_the_wrong_key_is_replaced() -> None:

@@ -14,7 +14,7 @@ import kubewright as kw
 from kubewright.manager import ManagerOptions
 from kubewright.manager.servers import serve_webhooks
 from kubewright.metrics import Registry
-from kubewright.serving import Address, BindError, Checks
+from kubewright.serving import BindAddress, BindError, Checks
 from kubewright.webhook import Endpoints, Lifetimes, WebhookOptions
 from kubewright.webhook.server import HostOptions, WebhookHost
 from kubewright.webhook.server.authority import begin, utc_now
@@ -30,7 +30,7 @@ class NoCluster:
 
 
 def host(cert_dir: Path | None) -> WebhookHost:
-    chosen, address = WebhookOptions(cert_dir=cert_dir), Address("127.0.0.1", 0)
+    chosen, address = WebhookOptions(cert_dir=cert_dir), BindAddress("127.0.0.1", 0)
     options = HostOptions(address=address, namespace="x", reach="given", webhooks=chosen)
     return WebhookHost("boxes", Endpoints([sensible]), cast("Any", NoCluster()), options, Registry())
 

@@ -27,7 +27,7 @@ from kubewright.generate import Names, crds, webhooks
 from kubewright.http.client import ClientResponse
 from kubewright.manager import ManagerOptions, Reach, WebhookOptions
 from kubewright.metrics import Registry
-from kubewright.serving import Address
+from kubewright.serving import BindAddress
 from kubewright.testing import Cluster, eventually
 from kubewright.webhook import Lifetimes, certificate_rules, webhook_rules
 from kubewright.webhook.server import (
@@ -145,7 +145,7 @@ async def deploy(cluster: Cluster, port: int) -> None:
 @asynccontextmanager
 async def hosted(cluster: Cluster, port: int, **changes: Any) -> AsyncIterator[WebhookHost]:
     chosen = HostOptions(
-        address=Address("127.0.0.1", changes.pop("own_port", port)),
+        address=BindAddress("127.0.0.1", changes.pop("own_port", port)),
         namespace=cluster.namespace,
         reach="service",
         service_port=port,
@@ -245,7 +245,7 @@ async def test_an_operator_survives_the_deletion_of_its_configuration_and_uses_a
 
 async def test_a_run_that_cannot_start_leaves_no_configuration(cluster: Cluster) -> None:
     converted = Operator(nothing, webhooks=[sensible, colored, missing_from_beta])
-    chosen = HostOptions(address=Address("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
+    chosen = HostOptions(address=BindAddress("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
     host = WebhookHost("hasty", converted.webhooks, cluster.client, chosen, Registry())
     with pytest.raises(ExceptionGroup) as caught:
         async with asyncio.TaskGroup() as group, host.serving(group):
@@ -289,7 +289,7 @@ async def test_registering_is_retried_while_the_server_fails(
 ) -> None:
     monkeypatch.setattr("kubewright.webhook.server.hosting.RETRIES", Backoff(base=0.001, maximum=0.001))
     chosen = HostOptions(
-        address=Address("127.0.0.1", deployed if reach == "service" else 0),
+        address=BindAddress("127.0.0.1", deployed if reach == "service" else 0),
         namespace=cluster.namespace,
         reach=reach,
         service_port=deployed,
@@ -310,7 +310,7 @@ async def test_the_readiness_probe_names_what_keeps_webhooks_from_being_register
     cluster: Cluster,
 ) -> None:
     await cluster.install(operator())
-    chosen = HostOptions(address=Address("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
+    chosen = HostOptions(address=BindAddress("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
     async with Unsteady(cluster.config, *[TROUBLES[0]] * 1000) as client:
         host = WebhookHost("turning", operator().webhooks, client, chosen, Registry())
         async with asyncio.TaskGroup() as group:
@@ -326,7 +326,7 @@ async def test_the_readiness_probe_names_what_keeps_webhooks_from_being_register
 
 async def test_permanent_registration_errors_end_the_start(cluster: Cluster) -> None:
     await cluster.install(operator())
-    chosen = HostOptions(address=Address("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
+    chosen = HostOptions(address=BindAddress("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
     forbidden = kw.errors.Forbidden(Status(code=403, reason="Forbidden", message="you may not"))
     async with Unsteady(cluster.config, forbidden) as client:
         host = WebhookHost("turning", operator().webhooks, client, chosen, Registry())
@@ -347,7 +347,7 @@ async def test_a_configuration_that_cannot_be_removed_does_not_keep_the_others(
         await delete(target, name, *arguments, **options)
 
     await cluster.install(operator())
-    chosen = HostOptions(address=Address("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
+    chosen = HostOptions(address=BindAddress("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
     host = WebhookHost("turning", operator().webhooks, cluster.client, chosen, Registry())
     with monkeypatch.context() as patched:
         async with asyncio.TaskGroup() as group, host.serving(group):
@@ -407,7 +407,7 @@ async def test_a_standby_leaves_the_webhooks_to_the_replica_that_answers_until_i
 ) -> None:
     name = "turning-validating-webhook-configuration"
     async with cluster.running(operator()) as first:
-        chosen = HostOptions(address=Address("", 0), namespace="default", reach="url", standby=True)
+        chosen = HostOptions(address=BindAddress("", 0), namespace="default", reach="url", standby=True)
         standby = WebhookHost("turning", operator().webhooks, cluster.client, chosen, Registry())
         async with asyncio.TaskGroup() as group, standby.serving(group):
             assert f":{first.webhook_port}/" in await asked_at(cluster, name)
@@ -420,7 +420,7 @@ async def test_a_standby_leaves_the_webhooks_to_the_replica_that_answers_until_i
 
 async def test_a_handover_during_writes_loses_no_request(cluster: Cluster) -> None:
     metrics, done, numbers = Registry(), asyncio.Event(), itertools.count()
-    chosen = HostOptions(address=Address("", 0), namespace="default", reach="url", standby=True)
+    chosen = HostOptions(address=BindAddress("", 0), namespace="default", reach="url", standby=True)
     successor = WebhookHost("turning", operator().webhooks, cluster.client, chosen, metrics)
 
     async def write() -> None:
@@ -458,7 +458,7 @@ async def test_a_review_under_way_at_a_stop_is_still_answered(cluster: Cluster) 
             yield kw.admission.invalid("spec.color", "pink", "not nice")
 
     await cluster.install(operator())
-    chosen = HostOptions(address=Address("127.0.0.1", 0), namespace="default", reach="url")
+    chosen = HostOptions(address=BindAddress("127.0.0.1", 0), namespace="default", reach="url")
     host = WebhookHost(
         "slow", Operator(nothing, webhooks=[slow]).webhooks, cluster.client, chosen, Registry()
     )

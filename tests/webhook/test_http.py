@@ -13,7 +13,7 @@ import pytest
 
 import kubewright as kw
 from kubewright.certificates import FollowingContext
-from kubewright.serving import Address, BindError
+from kubewright.serving import BindAddress, BindError
 from kubewright.testing import eventually
 from kubewright.webhook import Lifetimes
 from kubewright.webhook.server import http
@@ -338,7 +338,7 @@ async def test_clients_can_be_asked_for_a_certificate(tmp_path: Path) -> None:
 
 async def test_an_address_in_use_is_named() -> None:
     async with called([sensible]) as server:
-        taken = Address("127.0.0.1", server.server.port)
+        taken = BindAddress("127.0.0.1", server.server.port)
         with pytest.raises(BindError, match=f"cannot listen on 127.0.0.1:{taken.port}"):
             async with WebhookServer(taken, {}, server.context, server.metrics):
                 pass

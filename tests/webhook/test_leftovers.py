@@ -15,7 +15,7 @@ from kubewright.api.builtin import admissionregistration_v1, apiextensions_v1
 from kubewright.controller import Operator
 from kubewright.generate import crds
 from kubewright.metrics import Registry
-from kubewright.serving import Address
+from kubewright.serving import BindAddress
 from kubewright.testing import Cluster
 from kubewright.webhook import WebhookNames, WebhookOptions
 from kubewright.webhook.server import HostOptions, WebhookHost, clear_leftovers
@@ -44,7 +44,7 @@ def operator() -> Operator:
 @asynccontextmanager
 async def hosted(cluster: Cluster, state: Path, port: int = 0) -> AsyncIterator[WebhookHost]:
     chosen = HostOptions(
-        address=Address("127.0.0.1", port),
+        address=BindAddress("127.0.0.1", port),
         namespace=cluster.namespace,
         reach="url",
         webhooks=WebhookOptions(state=state),

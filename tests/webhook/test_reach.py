@@ -11,7 +11,7 @@ from kubewright.client import ClusterConfig
 from kubewright.manager import Manager, ManagerOptions, WebhookOptions
 from kubewright.testing import Cluster
 from kubewright.webhook import Webhook
-from kubewright.webhook.server import Unreachable, reach_of
+from kubewright.webhook.server import WebhookUnreachable, reach_of
 from kubewright.webhook.server.reach import confirm_reach
 
 from .kinds import Widget, from_alpha, from_beta, sensible
@@ -45,7 +45,9 @@ def test_the_service_is_used_in_a_pod(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_unreachable_run_explains_why_and_suggests_a_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    with pytest.raises(Unreachable, match=r"cannot reach webhooks on this machine.*kubewright deploy.*--dev"):
+    with pytest.raises(
+        WebhookUnreachable, match=r"cannot reach webhooks on this machine.*kubewright deploy.*--dev"
+    ):
         reach_of(ClusterConfig("https://cluster.example.com:6443"))
 
 
@@ -55,7 +57,7 @@ async def test_the_api_server_of_a_test_reaches_this_machine(cluster: Cluster) -
 
 async def test_an_api_server_behind_a_forwarded_port_is_detected_and_a_fix_suggested() -> None:
     with pytest.raises(
-        Unreachable, match=rf"lives elsewhere, at {ELSEWHERE}.*--webhook-bind-address ADDRESS"
+        WebhookUnreachable, match=rf"lives elsewhere, at {ELSEWHERE}.*--webhook-bind-address ADDRESS"
     ):
         await confirm_reach(Slices(ELSEWHERE), "127.0.0.1")
 
@@ -110,5 +112,5 @@ async def test_an_operator_with_only_admission_webhooks_runs_without_them_and_wa
 async def test_an_operator_with_conversion_does_not_start_if_it_is_unreachable(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(Unreachable, match="kubewright deploy"):
+    with pytest.raises(WebhookUnreachable, match="kubewright deploy"):
         await manager_of(cluster, monkeypatch, sensible, from_alpha, from_beta).run()

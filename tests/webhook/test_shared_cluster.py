@@ -15,7 +15,7 @@ from kubewright.api.builtin import admissionregistration_v1
 from kubewright.controller import Operator
 from kubewright.generate import Names, crds, webhooks
 from kubewright.metrics import Registry
-from kubewright.serving import Address
+from kubewright.serving import BindAddress
 from kubewright.testing import Cluster
 from kubewright.webhook import WebhookNames
 from kubewright.webhook.server import HostOptions, WebhookHost, clear_leftovers
@@ -45,7 +45,7 @@ def operator() -> Operator:
 
 @asynccontextmanager
 async def running(cluster: Cluster) -> AsyncIterator[WebhookHost]:
-    chosen = HostOptions(address=Address("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
+    chosen = HostOptions(address=BindAddress("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
     host = WebhookHost("shared", operator().webhooks, cluster.client, chosen, Registry())
     async with asyncio.TaskGroup() as group, host.serving(group):
         yield host
@@ -92,7 +92,7 @@ async def test_a_run_that_ends_first_keeps_the_webhooks_of_the_other(
     cluster: Cluster, deployed: list[JsonObject]
 ) -> None:
     async with asyncio.TaskGroup() as group:
-        chosen = HostOptions(address=Address("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
+        chosen = HostOptions(address=BindAddress("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
         first = WebhookHost("shared", operator().webhooks, cluster.client, chosen, Registry())
         serving = first.serving(group)
         await serving.__aenter__()

@@ -13,7 +13,7 @@ from kubewright.metrics import Registry
 from kubewright.testing import eventually
 from kubewright.webhook import Lifetimes
 from kubewright.webhook.server import sources
-from kubewright.webhook.server.authority import Bundle, begin, utc_now
+from kubewright.webhook.server.authority import CertificateBundle, begin, utc_now
 from kubewright.webhook.server.sources import CertificateSource, DirectorySource, OwnSource
 from kubewright.webhook.server.stores import MemoryStore
 
@@ -30,7 +30,7 @@ class SharedStore(MemoryStore):
         self._bundle = None
 
 
-def lay(folder: Path, bundle: Bundle) -> None:
+def lay(folder: Path, bundle: CertificateBundle) -> None:
     """Write as cert-manager's volumes look."""
     for name, content in (
         ("ca.crt", bundle.ca_bundle),
@@ -83,7 +83,7 @@ async def test_an_invalid_key_pair_keeps_the_old_one_until_a_valid_one_is_mounte
 
 async def test_a_directory_without_a_key_pair_is_named(tmp_path: Path) -> None:
     source = DirectorySource(FollowingContext(), Registry(), tmp_path)
-    with pytest.raises(sources.CertificateError, match=f"{tmp_path}.*tls.crt"):
+    with pytest.raises(sources.CertificateStoreError, match=f"{tmp_path}.*tls.crt"):
         await source.prepare()
 
 

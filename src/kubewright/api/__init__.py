@@ -66,7 +66,13 @@ from kubewright.api.fields import Column, Field, Rule, Scale
 from kubewright.api.identity import GroupVersionKind, ObjectKey
 from kubewright.api.indexes import Index
 from kubewright.api.kinds import CUSTOM_RESOURCE_DEFINITION, Kind, kind_of, plural_of
-from kubewright.api.meta import ManagedFieldsEntry, Meta, OwnerReference, controller_of, has_finalizer
+from kubewright.api.meta import (
+    ManagedFieldsEntry,
+    Meta,
+    OwnerReference,
+    controller_of,
+    has_finalizer,
+)
 from kubewright.api.model import Model, check_types, field_info, field_types, model_rules
 from kubewright.api.patches import (
     PatchSchema,

@@ -60,7 +60,7 @@ class _Guessing(dict[str, Any]):
         return _Unknown()
 
 
-class Names(msgspec.Struct, frozen=True):
+class NameScope(msgspec.Struct, frozen=True):
     """The names in the scope of a class body."""
 
     module: dict[str, Any]

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from kubewright.api.raw import EventType, PartialMeta, RawObject, WatchEvent, decode_event
+from kubewright.api.raw import PartialMeta, RawObject, WatchEvent, WatchEventType, decode_event
 
 
 class _Body(msgspec.Struct, gc=False):
@@ -10,7 +10,7 @@ class _Body(msgspec.Struct, gc=False):
 
 
 class _Event(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    type: EventType
+    type: WatchEventType
     object: _Body
 
 

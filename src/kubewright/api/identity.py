@@ -25,6 +25,14 @@ class GroupVersionKind(NamedTuple):
         return f"{self.api_version}, Kind={self.kind}"
 
 
+class GroupVersionResource(NamedTuple):
+    """Group, version and plural name of a resource, as in URLs."""
+
+    group: str
+    version: str
+    resource: str
+
+
 class ObjectKey(NamedTuple):
     """The namespace and name of an object; the namespace of cluster-scoped objects is empty."""
 

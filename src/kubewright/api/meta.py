@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from kubewright.api.model import Model
+
+Propagation = Literal["", "Background", "Foreground", "Orphan"]
+"""What the garbage collector does with the dependents of a deleted object; empty: the default of its kind."""
 
 
 class OwnerReference(Model, builtin=True):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, dataclass_transf
 import msgspec
 
 from kubewright.api.annotations import (
-    Names,
+    NameScope,
     body_annotations,
     concrete,
     field_in,
@@ -105,7 +105,10 @@ class ModelType(msgspec.StructMeta):
         cls.__lists__ = dict(lists or {})
         cls.__builtin__ = builtin
         if names is not None:
-            seen, annotations = Names(names.module, {**names.local, name: cls}), namespace["__annotations__"]
+            seen, annotations = (
+                NameScope(names.module, {**names.local, name: cls}),
+                namespace["__annotations__"],
+            )
             annotations.update({key: unfolded(seen.read(value)) for key, value in annotations.items()})
             _refuse_problems(cls, annotations)
             _refuse_private(cls, renamed)
@@ -131,13 +134,13 @@ def _unknown_field(name: str, unknown: str, fields: Sequence[str]) -> str:
     return f"{name}() has no field {unknown!r}: {advice}"
 
 
-def _names_seen(namespace: Mapping[str, Any]) -> Names:
+def _names_seen(namespace: Mapping[str, Any]) -> NameScope:
     """Return the scope of the class statement: its module and, inside a function, the local variables."""
     frame = cast(FrameType, inspect.currentframe())
     while frame.f_back is not None and frame.f_globals.get("__name__") in _MAKERS:
         frame = frame.f_back
     module = sys.modules.get(namespace.get("__module__", ""))
-    return Names(vars(module) if module else frame.f_globals, frame.f_locals)
+    return NameScope(vars(module) if module else frame.f_globals, frame.f_locals)
 
 
 def _fill_generics(namespace: dict[str, Any]) -> None:
@@ -190,7 +193,9 @@ def _protect_defaults(cls: str, namespace: dict[str, Any]) -> None:
             namespace[name] = msgspec.field(default_factory=partial(cast(Any, copy.deepcopy), default))
 
 
-def _read_body(cls: str, bases: tuple[type, ...], namespace: dict[str, Any], names: Names) -> dict[str, str]:
+def _read_body(
+    cls: str, bases: tuple[type, ...], namespace: dict[str, Any], names: NameScope
+) -> dict[str, str]:
     """Check the annotations of a class body; return the explicit and inherited wire names."""
     annotations = namespace["__annotations__"]
     annotations.update({key: unfolded(names.read(value)) for key, value in annotations.items()})

@@ -11,7 +11,7 @@ from kubewright.api.scalars import Scalar
 
 IntOrString = int | str
 """A number or a name or percentage, as in `maxUnavailable: 25%` and `targetPort: http`."""
-Format = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
+QuantityFormat = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
 
 _PATTERN = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 _SCAN = r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)"
@@ -38,7 +38,7 @@ class Quantity(Scalar):
     }
     _mantissa: int
     _exponent: int
-    _format: Format
+    _format: QuantityFormat
     _text: str
 
     def __init__(self, value: "str | int | Quantity" = 0) -> None:
@@ -50,7 +50,7 @@ class Quantity(Scalar):
             self._parse(value)
 
     @classmethod
-    def of(cls, value: Decimal, format: Format = "DecimalSI") -> Self:  # noqa: A002 - what Kubernetes calls it
+    def of(cls, value: Decimal, format: QuantityFormat = "DecimalSI") -> Self:  # noqa: A002 - what Kubernetes calls it
         """Return the quantity of an exact number, formatted with the given family of suffixes."""
         sign, digits, exponent = value.as_tuple()
         if not isinstance(exponent, int):
@@ -74,7 +74,7 @@ class Quantity(Scalar):
         return str(self)
 
     @property
-    def format(self) -> Format:
+    def format(self) -> QuantityFormat:
         """Return the family of suffixes of its format."""
         return self._format
 
@@ -84,7 +84,7 @@ class Quantity(Scalar):
         digits = tuple(map(int, str(abs(self._mantissa))))
         return Decimal((1 if self._mantissa < 0 else 0, digits, self._exponent))
 
-    def _set(self, mantissa: int, exponent: int, format: Format, text: str = "") -> Self:  # noqa: A002 - as above
+    def _set(self, mantissa: int, exponent: int, format: QuantityFormat, text: str = "") -> Self:  # noqa: A002 - as above
         while mantissa and mantissa % 10 == 0:
             mantissa, exponent = mantissa // 10, exponent + 1
         self._mantissa, self._exponent = mantissa, exponent if mantissa else 0
@@ -200,7 +200,7 @@ class Quantity(Scalar):
         return f"{amount}{_DECIMAL_TEXT.get(exponent, '')}"
 
 
-def _interpret(suffix: str) -> tuple[int, int, Format]:
+def _interpret(suffix: str) -> tuple[int, int, QuantityFormat]:
     if suffix in _DECIMAL:
         return 10, _DECIMAL[suffix], "DecimalSI"
     if suffix in _BINARY:
@@ -210,14 +210,14 @@ def _interpret(suffix: str) -> tuple[int, int, Format]:
     raise QuantityError("unable to parse quantity's suffix")
 
 
-def _is_small(format: Format, exponent: int, whole: str, fraction: str) -> bool:  # noqa: A002 - as above
+def _is_small(format: QuantityFormat, exponent: int, whole: str, fraction: str) -> bool:  # noqa: A002 - as above
     """Return True if Kubernetes takes its exact path for small numbers, which also keeps some texts as they came."""
     if format == "BinarySI":
         return not fraction and 14 - len(whole) - exponent * 3 // 10 >= 0
     return len(whole) + len(fraction) <= _FAST_DIGITS and exponent - len(fraction) >= _NANO
 
 
-def _is_canonical(format: Format, exponent: int, digits: str, places: int) -> bool:  # noqa: A002 - as above
+def _is_canonical(format: QuantityFormat, exponent: int, digits: str, places: int) -> bool:  # noqa: A002 - as above
     if format == "BinarySI":
         return int(digits) % 8 != 0
     return (exponent - places) % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
@@ -232,7 +232,7 @@ def _rounded_up(number: int, scale: int, least: int) -> tuple[int, int]:
     return (-rounded if number < 0 else rounded), least
 
 
-def _bounded(number: int, scale: int) -> tuple[int, int, Format]:
+def _bounded(number: int, scale: int) -> tuple[int, int, QuantityFormat]:
     """Cap a binary amount at 64 bits; below one it is written in decimal."""
     unit = 10**-scale
     if abs(number) > _MAX_INT64 * unit:

@@ -16,7 +16,7 @@ from kubewright.api.meta import OwnerReference
 from kubewright.api.pieces import elements, members
 from kubewright.api.status import Status
 
-EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
+WatchEventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
 T = TypeVar("T", bound=msgspec.Struct)
 _ITEMS = b'"items":['
 _NONE = msgspec.Raw(b"null")
@@ -118,7 +118,7 @@ class RawList(msgspec.Struct, gc=False, frozen=True):
 class WatchEvent(msgspec.Struct, gc=False, frozen=True):
     """One event of a watch; `status` describes an ERROR."""
 
-    type: EventType
+    type: WatchEventType
     object: RawObject
     status: Status | None = None
 
@@ -139,11 +139,11 @@ class _List(msgspec.Struct, gc=False):
 
 
 class _EventType(msgspec.Struct, gc=False):
-    type: EventType
+    type: WatchEventType
 
 
 class _Event(msgspec.Struct, gc=False):
-    type: EventType
+    type: WatchEventType
     object: msgspec.Raw
 
 

@@ -114,7 +114,7 @@ class Watching(msgspec.Struct, frozen=True):
     resource_version: str
 
 
-State = Streaming | Listing | Watching
+WatchState = Streaming | Listing | Watching
 
 
 class WatchFailed(KubewrightError):
@@ -189,7 +189,7 @@ class _Watcher:
         self._retry_now = retry_now
         self._selection = selection
         self._streams = streaming
-        self._state: State = self._afresh()
+        self._state: WatchState = self._afresh()
         self._failures = 0
         self._failure_kind: _FailureKind = _FailureKind.UNREACHABLE
         self._is_failing = False
@@ -233,7 +233,7 @@ class _Watcher:
         self._retry_now.clear()
         self._failures = 0
 
-    def _enter(self, state: State) -> AsyncGenerator[Events, None]:
+    def _enter(self, state: WatchState) -> AsyncGenerator[Events, None]:
         match state:
             case Streaming():
                 return self._stream()
@@ -402,7 +402,7 @@ class _Watcher:
         ordinary = self._failures == 1 and (kind is _FailureKind.ENDED or code == _EXPIRED)
         return Failed(error, pause, code in _REFUSED, ordinary)
 
-    def _afresh(self) -> State:
+    def _afresh(self) -> WatchState:
         return Streaming() if self._streams else Listing()
 
     def _pause(self, error: KubewrightError, kind: _FailureKind) -> float:

@@ -20,45 +20,53 @@ WRONG_USAGE = 2
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """A command's module and its line in the help."""
 
     module: str
     summary: str
 
 
-COMMANDS: Mapping[str, Entry] = {
-    "dev": Entry("kubewright.cli.dev", "Run an embedded cluster in the foreground."),
-    "envtest": Entry("kubewright.cli.envtest", "Run tests in any language on the embedded API server."),
-    "run": Entry("kubewright.cli.run.command", "Run an operator."),
-    "install": Entry("kubewright.cli.definitions.install", "Install an operator's CRDs in the cluster."),
-    "uninstall": Entry("kubewright.cli.definitions.uninstall", "Delete an operator's CRDs from the cluster."),
-    "manifests": Entry("kubewright.cli.packages.manifests", "Print an operator's manifests as YAML."),
-    "deploy": Entry(
+COMMANDS: Mapping[str, CommandEntry] = {
+    "dev": CommandEntry("kubewright.cli.dev", "Run an embedded cluster in the foreground."),
+    "envtest": CommandEntry(
+        "kubewright.cli.envtest", "Run tests in any language on the embedded API server."
+    ),
+    "run": CommandEntry("kubewright.cli.run.command", "Run an operator."),
+    "install": CommandEntry(
+        "kubewright.cli.definitions.install", "Install an operator's CRDs in the cluster."
+    ),
+    "uninstall": CommandEntry(
+        "kubewright.cli.definitions.uninstall", "Delete an operator's CRDs from the cluster."
+    ),
+    "manifests": CommandEntry("kubewright.cli.packages.manifests", "Print an operator's manifests as YAML."),
+    "deploy": CommandEntry(
         "kubewright.cli.deployment.deploy",
         "Deploy an operator and wait until it is available.",
     ),
-    "undeploy": Entry(
+    "undeploy": CommandEntry(
         "kubewright.cli.deployment.undeploy", "Delete an operator's deployment from the cluster."
     ),
-    "get": Entry("kubewright.cli.objects.get", "Display one or many objects."),
-    "apply": Entry("kubewright.cli.objects.apply", "Apply manifests with server-side apply."),
-    "delete": Entry("kubewright.cli.objects.delete", "Delete objects by name or from files."),
-    "plan": Entry("kubewright.cli.plan.command", "Show what an operator would create, change and delete."),
-    "why": Entry("kubewright.cli.why.command", "Explain why an object is as it is."),
-    "rbac": Entry("kubewright.cli.rbac.command", "Verify an operator's RBAC rules with its tests."),
-    "doctor": Entry(
+    "get": CommandEntry("kubewright.cli.objects.get", "Display one or many objects."),
+    "apply": CommandEntry("kubewright.cli.objects.apply", "Apply manifests with server-side apply."),
+    "delete": CommandEntry("kubewright.cli.objects.delete", "Delete objects by name or from files."),
+    "plan": CommandEntry(
+        "kubewright.cli.plan.command", "Show what an operator would create, change and delete."
+    ),
+    "why": CommandEntry("kubewright.cli.why.command", "Explain why an object is as it is."),
+    "rbac": CommandEntry("kubewright.cli.rbac.command", "Verify an operator's RBAC rules with its tests."),
+    "doctor": CommandEntry(
         "kubewright.cli.doctor.command", "Check the cluster and the operator's setup, and suggest fixes."
     ),
-    "init": Entry("kubewright.cli.project.init", "Create a new project."),
-    "create": Entry("kubewright.cli.project.create", "Add a kind, a webhook or types to the project."),
-    "build": Entry("kubewright.cli.packages.build", "Build the project's container image."),
-    "bundle": Entry("kubewright.cli.packages.bundle", "Generate an OLM bundle for the project."),
-    "scorecard": Entry(
+    "init": CommandEntry("kubewright.cli.project.init", "Create a new project."),
+    "create": CommandEntry("kubewright.cli.project.create", "Add a kind, a webhook or types to the project."),
+    "build": CommandEntry("kubewright.cli.packages.build", "Build the project's container image."),
+    "bundle": CommandEntry("kubewright.cli.packages.bundle", "Generate an OLM bundle for the project."),
+    "scorecard": CommandEntry(
         "kubewright.cli.packages.scorecard", "Run scorecard checks and report the capability level."
     ),
-    "completion": Entry("kubewright.cli.completion", "Print a shell completion script."),
-    "version": Entry("kubewright.cli.version", "Print the version."),
+    "completion": CommandEntry("kubewright.cli.completion", "Print a shell completion script."),
+    "version": CommandEntry("kubewright.cli.version", "Print the version."),
 }
 SECTIONS: Mapping[str, Sequence[str]] = {
     "Start": ("init", "create", "dev", "envtest", "run"),

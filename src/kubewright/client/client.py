@@ -15,8 +15,9 @@ from kubewright.api import (
     decode,
     kind_of,
 )
+from kubewright.api.meta import Propagation
 from kubewright.client import requests
-from kubewright.client.requests import ApiRequest, Propagation
+from kubewright.client.requests import ApiRequest
 from kubewright.client.writer import ClientWriter
 
 PODS = Kind(group="", version="v1", kind="Pod", plural="pods", status=True, builtin=True)

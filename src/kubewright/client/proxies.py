@@ -10,7 +10,7 @@ from kubewright.http.client import SOCKS
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _SCHEMES = (*_DEFAULT_PORTS, *SOCKS)
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def proxy_for(server: str, proxy_url: str, environ: Mapping[str, str]) -> str:
@@ -53,7 +53,7 @@ def _bypassed(host: str, port: int, environ: Mapping[str, str]) -> bool:
     return any(_matches(entry.strip().lower(), host.lower(), port, address) for entry in listed.split(","))
 
 
-def _matches(entry: str, host: str, port: int, address: Address | None) -> bool:
+def _matches(entry: str, host: str, port: int, address: _IPAddress | None) -> bool:
     if not entry:
         return False
     if entry == "*":
@@ -85,7 +85,7 @@ def _split_port(entry: str) -> tuple[str, int]:
     return name, int(port) if port.isdecimal() else 0
 
 
-def _address(host: str) -> Address | None:
+def _address(host: str) -> _IPAddress | None:
     try:
         return ipaddress.ip_address(host)
     except ValueError:

@@ -18,9 +18,9 @@ from kubewright.api import (
     status_wire,
     to_wire,
 )
+from kubewright.api.meta import Propagation
 
 PatchType = Literal["json", "merge", "strategic", "apply"]
-Propagation = Literal["", "Background", "Foreground", "Orphan"]
 FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
 
 JSON = "application/json"

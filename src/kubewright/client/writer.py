@@ -15,9 +15,10 @@ from kubewright.api import (
     parse,
     typed_diff,
 )
+from kubewright.api.meta import Propagation
 from kubewright.client import requests
 from kubewright.client.reader import ClientReader
-from kubewright.client.requests import PatchType, Propagation, WriteOptions
+from kubewright.client.requests import PatchType, WriteOptions
 
 T = TypeVar("T", bound=Object)
 

@@ -50,8 +50,8 @@ from kubewright.api import JsonObject, Kind, RawObject, field_types, parse
 from kubewright.controller.managed_fields import (
     SELF,
     STATUS,
-    Entry,
-    Fields,
+    OwnedFields,
+    OwnershipEntry,
     applied_entry,
     fields_of,
     is_element,
@@ -124,7 +124,7 @@ def applied_part(desired: JsonObject, subresource: str = "") -> dict[str, Any]:
     return part | {"metadata": meta} if meta else part
 
 
-def unproven_field(part: JsonObject, live: JsonObject, owned: Fields, shape: Shape) -> str | None:
+def unproven_field(part: JsonObject, live: JsonObject, owned: OwnedFields, shape: Shape) -> str | None:
     """Return the path of a field for which it is not proven that an apply changes nothing; None if there is none.
 
     `part` is `applied_part` of what would be sent, `owned` the fields of our entry, `shape` that of the kind's root.
@@ -132,7 +132,7 @@ def unproven_field(part: JsonObject, live: JsonObject, owned: Fields, shape: Sha
     return _unproven_in_map(part, live, owned, shape)
 
 
-def _unproven_value(desired: Any, live: Any, owned: Fields, shape: Shape | None) -> str | None:
+def _unproven_value(desired: Any, live: Any, owned: OwnedFields, shape: Shape | None) -> str | None:
     """Return the path below here that is not proven, empty if it is the value itself; None if all is proven."""
     if not owned:
         if not _equal(desired, live):
@@ -150,7 +150,9 @@ def _unproven_value(desired: Any, live: Any, owned: Fields, shape: Shape | None)
     return ""
 
 
-def _unproven_in_map(desired: JsonObject, live: JsonObject, owned: Fields, shape: Shape | None) -> str | None:
+def _unproven_in_map(
+    desired: JsonObject, live: JsonObject, owned: OwnedFields, shape: Shape | None
+) -> str | None:
     # The path is put together on the way back: most of what is compared is equal.
     for key, value in desired.items():
         step = f"f:{key}"
@@ -165,7 +167,9 @@ def _unproven_in_map(desired: JsonObject, live: JsonObject, owned: Fields, shape
     return None
 
 
-def _unproven_in_list(desired: list[Any], live: list[Any], owned: Fields, shape: Shape | None) -> str | None:
+def _unproven_in_list(
+    desired: list[Any], live: list[Any], owned: OwnedFields, shape: Shape | None
+) -> str | None:
     steps = [step for step in owned if step != SELF]
     if len(steps) != len(owned) or len(steps) != len(desired):
         return ""
@@ -330,7 +334,7 @@ class Shapes:
             found = self._roots[key] = {"f:metadata": references}
         return found
 
-    def learn(self, kind: Kind, subresource: str, part: JsonObject, owned: Fields) -> None:
+    def learn(self, kind: Kind, subresource: str, part: JsonObject, owned: OwnedFields) -> None:
         """Learn from the entry that the server made of an applied part."""
         key = (kind.api_version, kind.kind, subresource)
         left = MAX_SHAPES - self._counts.get(key, 0)
@@ -382,7 +386,7 @@ def _typed_fields(cls: type[msgspec.Struct]) -> tuple[tuple[str, str, Any], ...]
     )
 
 
-def _learn(desired: Any, owned: Fields, shape: Shape, left: int) -> int:
+def _learn(desired: Any, owned: OwnedFields, shape: Shape, left: int) -> int:
     """Note the shape of this place and of those below, of at most `left` new ones; returns how many were new."""
     if not owned:
         shape[_WHOLE[desired.__class__]] = True
@@ -401,7 +405,7 @@ def _learn(desired: Any, owned: Fields, shape: Shape, left: int) -> int:
     return added
 
 
-def _below(desired: Any, owned: Fields) -> list[tuple[str, Fields, Any]]:
+def _below(desired: Any, owned: OwnedFields) -> list[tuple[str, OwnedFields, Any]]:
     """Return the steps to maps and lists that are not empty, with what is owned and desired there."""
     if isinstance(desired, dict):
         pairs = [(f"f:{key}", value) for key, value in cast("JsonObject", desired).items()]
@@ -519,7 +523,7 @@ class ApplyMemory:
         return self._unproven_part(kind, part, entry, state, subresource)
 
     def _unproven_part(
-        self, kind: Kind, part: JsonObject, entry: Entry | None, state: JsonObject, subresource: str
+        self, kind: Kind, part: JsonObject, entry: OwnershipEntry | None, state: JsonObject, subresource: str
     ) -> str | None:
         if entry is None or entry.get("apiVersion") != kind.api_version:
             return "metadata.managedFields"
@@ -540,7 +544,7 @@ class ApplyMemory:
             content = content_of(state, has_status=kind.status)
         return _hash([content, sorted(map(fingerprint, shared))])
 
-    def _entry(self, state: JsonObject, subresource: str) -> Entry | None:
+    def _entry(self, state: JsonObject, subresource: str) -> OwnershipEntry | None:
         return applied_entry(_entries(state), self._manager, subresource)
 
     def _remember(self, key: tuple[str, str], applied: _Applied) -> None:
@@ -565,8 +569,8 @@ def _mismatch_hash(found: "Mismatch") -> int:
     return _hash([found.text, found.live])
 
 
-def _entries(state: JsonObject) -> list[Entry]:
-    return cast("list[Entry]", state.get("metadata", {}).get("managedFields") or [])
+def _entries(state: JsonObject) -> list[OwnershipEntry]:
+    return cast("list[OwnershipEntry]", state.get("metadata", {}).get("managedFields") or [])
 
 
 def content_of(live: JsonObject, *, has_status: bool) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from kubewright.api import Index, JsonObject, Kind, Model, Object
+from kubewright.api.meta import Propagation
 from kubewright.controller.predicates import Cause
 from kubewright.controller.references import FieldReference
 from kubewright.controller.steps import StepRun
@@ -23,8 +24,7 @@ W = TypeVar("W", bound=Object | dict[str, Any])
 S = TypeVar("S")
 T_co = TypeVar("T_co", covariant=True)
 
-PatchType = Literal["json", "merge", "strategic"]
-Propagation = Literal["", "Background", "Foreground", "Orphan"]
+ContextPatchType = Literal["json", "merge", "strategic"]
 
 
 class WithStatus(Protocol[T_co, S]):
@@ -191,7 +191,7 @@ class Context(Reader):
         target: W,
         patch: JsonObject | Sequence[JsonObject],
         *,
-        type: PatchType = "merge",  # noqa: A002 (the word of the whole API)
+        type: ContextPatchType = "merge",  # noqa: A002 (the word of the whole API)
         subresource: str = "",
     ) -> W:
         """Send a patch without changes of our own: no comparison, no owner reference, no retry."""

@@ -5,22 +5,24 @@ from typing import Any, cast
 
 import msgspec
 
-Fields = Mapping[str, Any]
+OwnedFields = Mapping[str, Any]
 """A node of FieldsV1: `f:name`, `k:{keys}` and `v:value` lead to children, `.` stands for the node itself."""
 
-Entry = dict[str, Any]
+OwnershipEntry = dict[str, Any]
 
 SELF = "."
 STATUS = "status"
 
 
-def read_entries(managed_fields: bytes | msgspec.Raw) -> list[Entry]:
+def read_entries(managed_fields: bytes | msgspec.Raw) -> list[OwnershipEntry]:
     """Read the managedFields list from its JSON; empty bytes are an empty list."""
     data = bytes(managed_fields)
-    return cast("list[Entry]", msgspec.json.decode(data) or []) if data else []
+    return cast("list[OwnershipEntry]", msgspec.json.decode(data) or []) if data else []
 
 
-def applied_entry(entries: Iterable[Entry], manager: str, subresource: str = "") -> Entry | None:
+def applied_entry(
+    entries: Iterable[OwnershipEntry], manager: str, subresource: str = ""
+) -> OwnershipEntry | None:
     """Return the entry of what the manager applied; None if there is none or more than one.
 
     The server keeps one such entry for each manager and subresource, in whatever version it applied last.
@@ -35,12 +37,12 @@ def applied_entry(entries: Iterable[Entry], manager: str, subresource: str = "")
     return found[0] if len(found) == 1 else None
 
 
-def fields_of(entry: Entry) -> Fields:
+def fields_of(entry: OwnershipEntry) -> OwnedFields:
     """Return the fields that an entry lists."""
-    return cast("Fields", entry.get("fieldsV1") or {})
+    return cast("OwnedFields", entry.get("fieldsV1") or {})
 
 
-def sharing_entries(entries: Iterable[Entry], own: Fields) -> list[Entry]:
+def sharing_entries(entries: Iterable[OwnershipEntry], own: OwnedFields) -> list[OwnershipEntry]:
     """Return the entries, times aside, that can own a field that `own` holds too: of the status, or of the rest.
 
     The cache keeps the same choice (`cache/trimming.py`), so an object from the cache and the same object from the
@@ -54,11 +56,11 @@ def sharing_entries(entries: Iterable[Entry], own: Fields) -> list[Entry]:
     ]
 
 
-def _parts(fields: Fields) -> set[bool]:
+def _parts(fields: OwnedFields) -> set[bool]:
     return {step == "f:status" for step in fields}
 
 
-def owners_of(entries: Iterable[Entry], path: Sequence[Any], *, apart: str) -> list[str]:
+def owners_of(entries: Iterable[OwnershipEntry], path: Sequence[Any], *, apart: str) -> list[str]:
     """Return the managers whose entries hold the path, apart from what the manager `apart` applied.
 
     A step of the path is the name of a field, or the element of a list as the object has it.
@@ -73,7 +75,7 @@ def owners_of(entries: Iterable[Entry], path: Sequence[Any], *, apart: str) -> l
     )
 
 
-def _holds(fields: Fields, path: Sequence[Any]) -> bool:
+def _holds(fields: OwnedFields, path: Sequence[Any]) -> bool:
     for index, step in enumerate(path):
         if isinstance(step, str) and f"f:{step}" in fields:
             fields = fields[f"f:{step}"]
@@ -103,14 +105,16 @@ def is_element(step: str, item: Any) -> bool:
     )
 
 
-def hand_over(entries: Sequence[Entry], manager: str, formers: Sequence[str]) -> list[Entry] | None:
+def hand_over(
+    entries: Sequence[OwnershipEntry], manager: str, formers: Sequence[str]
+) -> list[OwnershipEntry] | None:
     """Return the entries with what former managers applied given to the manager; None if they applied nothing."""
     given = [
         entry for entry in entries if entry.get("operation") == "Apply" and entry.get("manager") in formers
     ]
     if not given:
         return None
-    handed: list[Entry] = [entry for entry in entries if entry not in given]
+    handed: list[OwnershipEntry] = [entry for entry in entries if entry not in given]
     for former in given:
         own = applied_entry(handed, manager, former.get("subresource", ""))
         if own is None:
@@ -121,7 +125,7 @@ def hand_over(entries: Sequence[Entry], manager: str, formers: Sequence[str]) ->
     return handed
 
 
-def union(one: Fields, other: Fields) -> dict[str, Any]:
+def union(one: OwnedFields, other: OwnedFields) -> dict[str, Any]:
     """Return the set of fields that is in either."""
     merged = dict(one)
     for step, below in other.items():
@@ -129,7 +133,7 @@ def union(one: Fields, other: Fields) -> dict[str, Any]:
     return merged
 
 
-def _joined(one: Fields, other: Fields) -> Fields:
+def _joined(one: OwnedFields, other: OwnedFields) -> OwnedFields:
     if bool(one) != bool(other):
         # An empty node is a member itself; beside children that is written as a dot.
         return {SELF: {}, **(one or other)}

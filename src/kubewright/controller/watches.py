@@ -28,11 +28,11 @@ E = TypeVar("E")
 Lookup = Callable[[Index[Any], str], Iterable[ObjectKey]]
 """Finds the keys that an index holds under a value."""
 
-Report = Callable[[RawObject, BaseException], None]
+ReportFailure = Callable[[RawObject, BaseException], None]
 """Reports the state of an object on which a function of the author failed."""
 
 
-def passes(when: Predicate[Any] | None, change: Change[Any], report: Report) -> bool:
+def passes(when: Predicate[Any] | None, change: Change[Any], report: ReportFailure) -> bool:
     """Return True if the predicate passes the change, or fails on it: one reconcile too many does no harm."""
     if when is None:
         return True
@@ -55,7 +55,7 @@ def checked_keys(keys: Iterable[Any], source: str) -> set[ObjectKey]:
     return found
 
 
-def _no_keys(report: Report, state: RawObject, error: BaseException) -> set[ObjectKey]:
+def _no_keys(report: ReportFailure, state: RawObject, error: BaseException) -> set[ObjectKey]:
     report(state, error)
     return set()
 
@@ -97,7 +97,7 @@ class Watch(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
         """Return what the functions are given: the kind, or an `Object` of metadata alone."""
         return cast("type[T]", Object) if self.metadata_only else self.kind
 
-    def requests(self, change: Change[T], lookup: Lookup, report: Report) -> set[ObjectKey]:
+    def requests(self, change: Change[T], lookup: Lookup, report: ReportFailure) -> set[ObjectKey]:
         """Return the keys to reconcile: filtered, then mapped from the states before and after.
 
         A state that cannot be decoded or mapped is reported, and the other one is mapped all the same.
@@ -214,7 +214,7 @@ class Owned(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
         """Return what a filter is given: the kind, or an `Object` of metadata alone."""
         return cast("type[T]", Object) if self.metadata_only else self.kind
 
-    def requests(self, change: Change[T], owner: Kind, report: Report) -> set[ObjectKey]:
+    def requests(self, change: Change[T], owner: Kind, report: ReportFailure) -> set[ObjectKey]:
         """Return the keys of the owners before and after; versions of the owner's kind do not matter."""
         # Owners first: metadata is decoded already, what a predicate reads may not be.
         found = {key for meta in change.metas for key in self.owners(meta, owner)}

@@ -13,7 +13,7 @@ NAME = "horizontal-pod-autoscaler"
 RESYNC = timedelta(seconds=15)
 
 Autoscaler = autoscaling_v2.HorizontalPodAutoscaler
-Condition = autoscaling_v2.HorizontalPodAutoscalerCondition
+AutoscalerCondition = autoscaling_v2.HorizontalPodAutoscalerCondition
 
 autoscalers_by_target: Index[autoscaling_v2.HorizontalPodAutoscaler] = Index(
     Autoscaler,
@@ -156,7 +156,9 @@ def _set(
     before = next((item for item in status.conditions if item.type == type), None)
     same = before is not None and before.status == value
     since = before.last_transition_time if before is not None and same else now
-    condition = Condition(type=type, status=value, reason=reason, message=message, last_transition_time=since)
+    condition = AutoscalerCondition(
+        type=type, status=value, reason=reason, message=message, last_transition_time=since
+    )
     status.conditions = [item for item in status.conditions if item.type != type] + [condition]
     return before != condition
 

@@ -22,12 +22,12 @@ SIGNERS = {
     "kubernetes.io/kubelet-serving": (_SERVER, "server auth"),
 }
 
-Request = certificates_v1.CertificateSigningRequest
+SigningRequest = certificates_v1.CertificateSigningRequest
 Sign = Callable[[bytes, Sequence[str], timedelta], bytes]
 """Signs a PEM request for the given usages and duration; raises ValueError if the request is not valid."""
 
 
-def signing_problem(request: Request) -> str:
+def signing_problem(request: SigningRequest) -> str:
     """Return why the signer refuses a request, or an empty string if it signs it."""
     allowed, needed = SIGNERS[request.spec.signer_name]
     usages = request.spec.usages
@@ -38,7 +38,7 @@ def signing_problem(request: Request) -> str:
     return ""
 
 
-def removal_time(request: Request, now: datetime) -> datetime:
+def removal_time(request: SigningRequest, now: datetime) -> datetime:
     """Return when a request is deleted."""
     made = request.metadata.creation_timestamp or now
     pending = not request.status.certificate and not is_true(request.status.conditions, "Denied")
@@ -51,7 +51,7 @@ class Signer:
     def __init__(self, sign: Sign) -> None:
         self._sign = sign
 
-    async def reconcile(self, request: Request, ctx: Context) -> Result | None:
+    async def reconcile(self, request: SigningRequest, ctx: Context) -> Result | None:
         """Sign an approved request, or delete an old one."""
         now = clock.now()
         until = removal_time(request, now)
@@ -67,7 +67,7 @@ class Signer:
         return Result(after=until - now)
 
     async def _signed(
-        self, request: Request, ctx: Context
+        self, request: SigningRequest, ctx: Context
     ) -> certificates_v1.CertificateSigningRequestStatus:
         problem = signing_problem(request)
         asked = request.spec.expiration_seconds
@@ -85,12 +85,12 @@ class Signer:
         return certificates_v1.CertificateSigningRequestStatus(conditions=[failed])
 
 
-def controller(sign: Sign) -> Controller[Request]:
+def controller(sign: Sign) -> Controller[SigningRequest]:
     """Declare the CertificateSigningRequest controller."""
     return Controller(
-        Request,
+        SigningRequest,
         Signer(sign),
         name=NAME,
-        needs=[needs(Request, "delete")],
+        needs=[needs(SigningRequest, "delete")],
         options=Options(reporter=NAME),
     )

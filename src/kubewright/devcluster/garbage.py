@@ -24,9 +24,9 @@ from kubewright.api import (
     PartialMeta,
     to_wire,
 )
+from kubewright.api.meta import Propagation
 from kubewright.cache import Cache, Informer, Selection, StoreChange
 from kubewright.client import Client
-from kubewright.client.requests import Propagation
 from kubewright.events import EventRecorder, Reference
 from kubewright.metrics import Registry
 from kubewright.workqueue import QueueShutDown, WorkQueue
@@ -54,7 +54,7 @@ async def deletable_kinds(client: Client) -> list[Kind]:
 
 
 @dataclass(slots=True)
-class Item:
+class GraphNode:
     """An object in the graph of owners."""
 
     kind: Kind
@@ -91,13 +91,13 @@ class Graph:
     """The graph of owners and dependents, by uid."""
 
     def __init__(self) -> None:
-        self.items: dict[str, Item] = {}
+        self.items: dict[str, GraphNode] = {}
         self._dependents: defaultdict[str, set[str]] = defaultdict(set)
 
     def put(self, kind: Kind, meta: PartialMeta) -> None:
         """Add or update an object."""
         self.remove(meta.uid)
-        self.items[meta.uid] = Item(kind, meta)
+        self.items[meta.uid] = GraphNode(kind, meta)
         for owner in meta.owner_references:
             self._dependents[owner.uid].add(meta.uid)
 
@@ -109,7 +109,7 @@ class Graph:
             if not self._dependents[owner.uid]:
                 del self._dependents[owner.uid]
 
-    def dependents(self, uid: str) -> list[Item]:
+    def dependents(self, uid: str) -> list[GraphNode]:
         """Return the dependents of an object."""
         return [self.items[child] for child in self._dependents.get(uid, ()) if child in self.items]
 
@@ -193,14 +193,14 @@ class GarbageCollector:
             for dependent in self._graph.dependents(meta.uid):
                 self._queue.add(dependent.meta.uid)
 
-    def _queue_unblocked_owners(self, before: Item, item: Item) -> None:
+    def _queue_unblocked_owners(self, before: GraphNode, item: GraphNode) -> None:
         """Check owners again that this object no longer blocks: they may wait for it."""
         blocked = {owner.uid for owner in item.meta.owner_references if owner.block_owner_deletion}
         for owner in before.meta.owner_references:
             if owner.block_owner_deletion and owner.uid not in blocked:
                 self._queue.add(owner.uid)
 
-    def _check_references_to(self, owner: Item) -> None:
+    def _check_references_to(self, owner: GraphNode) -> None:
         """Check objects that were seen before their owner and may name it wrongly."""
         for dependent in self._graph.dependents(owner.meta.uid):
             ref = _reference_to(owner, dependent)
@@ -208,14 +208,14 @@ class GarbageCollector:
                 self._queue.add(dependent.meta.uid)
                 self._report_wrong_namespace(dependent, owner)
 
-    def _check_references_of(self, item: Item, before: Item | None) -> None:
+    def _check_references_of(self, item: GraphNode, before: GraphNode | None) -> None:
         known = {ref.uid for ref in before.meta.owner_references} if before is not None else set[str]()
         for ref in item.meta.owner_references:
             owner = self._graph.items.get(ref.uid)
             if ref.uid not in known and owner is not None and owner is not item:
                 self._report_wrong_namespace(item, owner)
 
-    def _report_wrong_namespace(self, item: Item, owner: Item) -> None:
+    def _report_wrong_namespace(self, item: GraphNode, owner: GraphNode) -> None:
         if owner.meta.namespace in ("", item.meta.namespace):
             return
         ref = _reference_to(owner, item)
@@ -269,12 +269,12 @@ class GarbageCollector:
         elif item.meta.owner_references and not item.deleting:
             await self._check_owners(item)
 
-    async def _orphan(self, item: Item) -> None:
+    async def _orphan(self, item: GraphNode) -> None:
         for dependent in self._graph.dependents(item.meta.uid):
             await self._drop_owners(dependent, {item.meta.uid})
         await self._drop_finalizer(item, ORPHAN)
 
-    async def _wait_for_dependents(self, item: Item) -> None:
+    async def _wait_for_dependents(self, item: GraphNode) -> None:
         blocking = [child for child in self._graph.dependents(item.meta.uid) if _blocks(child, item.meta.uid)]
         if not blocking:
             await self._drop_finalizer(item, FOREGROUND)
@@ -283,7 +283,7 @@ class GarbageCollector:
             if not child.deleting:
                 self._queue.add(child.meta.uid)
 
-    async def _check_owners(self, item: Item) -> None:
+    async def _check_owners(self, item: GraphNode) -> None:
         solid, dangling, waiting = False, set[str](), set[str]()
         for owner in item.meta.owner_references:
             found = self._graph.items.get(owner.uid)
@@ -315,7 +315,7 @@ class GarbageCollector:
             propagation="Foreground" if foreground else _propagation(item),
         )
 
-    async def _is_absent(self, item: Item, owner: OwnerReference) -> bool:
+    async def _is_absent(self, item: GraphNode, owner: OwnerReference) -> bool:
         """Return True if the server has no such owner: the cache may not have it yet, or may not watch its kind."""
         try:
             kind = await self._client.resolve(GroupVersionKind.parse(owner.api_version, owner.kind))
@@ -329,7 +329,7 @@ class GarbageCollector:
             return True
         return found["metadata"]["uid"] != owner.uid
 
-    async def _unblock_owners(self, item: Item) -> str:
+    async def _unblock_owners(self, item: GraphNode) -> str:
         """Clear blockOwnerDeletion in all owner references, and return the new resource version."""
         references = [to_wire(owner) for owner in item.meta.owner_references]
         for reference in references:
@@ -346,7 +346,7 @@ class GarbageCollector:
         )
         return patched["metadata"]["resourceVersion"]
 
-    async def _drop_owners(self, item: Item, uids: set[str]) -> None:
+    async def _drop_owners(self, item: GraphNode, uids: set[str]) -> None:
         kept = [owner for owner in item.meta.owner_references if owner.uid not in uids]
         patch = {
             "metadata": {
@@ -357,7 +357,7 @@ class GarbageCollector:
         }
         await self._client.patch(item.kind, patch, name=item.meta.name, namespace=item.meta.namespace)
 
-    async def _drop_finalizer(self, item: Item, finalizer: str) -> None:
+    async def _drop_finalizer(self, item: GraphNode, finalizer: str) -> None:
         kept = [text for text in item.meta.finalizers if text != finalizer]
         patch = {"metadata": {"finalizers": kept or None, "resourceVersion": item.meta.resource_version}}
         try:
@@ -366,16 +366,16 @@ class GarbageCollector:
             return
 
 
-def _reference_to(owner: Item, dependent: Item) -> OwnerReference:
+def _reference_to(owner: GraphNode, dependent: GraphNode) -> OwnerReference:
     return next(ref for ref in dependent.meta.owner_references if ref.uid == owner.meta.uid)
 
 
-def _propagation(item: Item) -> Propagation:
+def _propagation(item: GraphNode) -> Propagation:
     """Return how to delete an object without owners: as its finalizers say, by default in the background."""
     if ORPHAN in item.meta.finalizers:
         return "Orphan"
     return "Foreground" if FOREGROUND in item.meta.finalizers else "Background"
 
 
-def _blocks(child: Item, owner: str) -> bool:
+def _blocks(child: GraphNode, owner: str) -> bool:
     return any(ref.uid == owner and ref.block_owner_deletion for ref in child.meta.owner_references)

@@ -47,7 +47,7 @@ NAME = "job-controller"
 TTL_NAME = "ttl-after-finished-controller"
 BACKOFF_LIMIT = 6
 
-Condition = batch_v1.JobCondition
+JobCondition = batch_v1.JobCondition
 jobs_by_namespace: Index[batch_v1.Job] = Index(batch_v1.Job, lambda job: [job.metadata.namespace])
 
 
@@ -310,7 +310,7 @@ class JobSync:
         before = condition_of(self.status.conditions, type)
         if before is not None and before.status == status:
             return
-        made = Condition(
+        made = JobCondition(
             type=type,
             status=status,
             reason=reason,

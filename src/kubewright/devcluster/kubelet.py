@@ -25,7 +25,7 @@ from kubewright.devcluster.pod_scenarios import advance, stop
 from kubewright.devcluster.simulated_commands import PROGRAMS
 from kubewright.devcluster.statuses import REQUEUE_SOON, StatusWriter
 from kubewright.devcluster.workloads import is_pod_finished
-from kubewright.devserver import Endpoint, EndpointRequest, StatusError, choose_container
+from kubewright.devserver import EndpointRequest, StatusError, SubresourceEndpoint, choose_container
 from kubewright.http.server import Response
 
 NAME = "kubelet"
@@ -50,7 +50,7 @@ class PodRunner(Protocol):
     """Runs the containers of Pods while its context is open; implemented by `kubewright.processpods`."""
 
     network: ipaddress.IPv4Network
-    endpoints: Mapping[str, Endpoint]
+    endpoints: Mapping[str, SubresourceEndpoint]
     """Subresources of Pods: log, exec, attach, portforward."""
 
     async def __aenter__(self) -> Self: ...
@@ -322,7 +322,7 @@ def _not_implemented(what: str) -> StatusError:
     )
 
 
-POD_ENDPOINTS: Mapping[str, Endpoint] = {
+POD_ENDPOINTS: Mapping[str, SubresourceEndpoint] = {
     "log": _log_endpoint,
     "exec": _command_endpoint,
     "attach": _command_endpoint,

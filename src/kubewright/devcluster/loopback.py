@@ -18,8 +18,8 @@ from kubewright.http.client import (
     MalformedResponse,
     ReadTimeout,
 )
-from kubewright.http.server import Answer as Served
 from kubewright.http.server import Request, Response, Stream, Upgrade, split_target
+from kubewright.http.server import ServerResponse as Served
 
 HIGH_WATER = 1024 * 1024
 """A writer waits while this many bytes are unread."""

@@ -59,7 +59,7 @@ def hash_of(revision: apps_v1.ControllerRevision) -> str:
     return labels.get(HASH_LABEL) or labels.get(HASH, "")
 
 
-class History:
+class RevisionHistory:
     """The revisions of one owner, oldest first."""
 
     def __init__(self, revisions: Sequence[apps_v1.ControllerRevision]) -> None:
@@ -83,9 +83,9 @@ async def record(
     *,
     hashed: str = HASH,
     collisions: int = 0,
-) -> History:
+) -> RevisionHistory:
     """Record the current template as the latest revision; an equal earlier revision gets a new number instead."""
-    known = History(await ctx.list(revisions_by_owner, owner.metadata.uid))
+    known = RevisionHistory(await ctx.list(revisions_by_owner, owner.metadata.uid))
     equal = next((item for item in reversed(known.revisions) if template_of(item) == template), None)
     if equal is not None and equal is known.latest:
         return known
@@ -93,7 +93,7 @@ async def record(
     if equal is not None:
         raised = await ctx.patch(equal, {"revision": number})
         others = [item for item in known.revisions if item is not equal]
-        return History([*others, raised])
+        return RevisionHistory([*others, raised])
     text = short_hash(to_wire(template), collisions)
     revision = apps_v1.ControllerRevision(
         Meta(
@@ -106,12 +106,12 @@ async def record(
         revision=number,
     )
     try:
-        return History([*known.revisions, await ctx.create(revision)])
+        return RevisionHistory([*known.revisions, await ctx.create(revision)])
     except AlreadyExists:
         return await record(owner, template, labels, ctx, hashed=hashed, collisions=collisions + 1)
 
 
-async def forget_old(history: History, used: set[str], limit: int | None, ctx: Context) -> None:
+async def forget_old(history: RevisionHistory, used: set[str], limit: int | None, ctx: Context) -> None:
     """Delete the oldest unused revisions beyond the limit."""
     idle = [
         item

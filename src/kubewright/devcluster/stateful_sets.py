@@ -17,7 +17,7 @@ from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.controller import Change, Context, Controller, Index, Options, Result, needs, owned, watch
 from kubewright.devcluster import clock
 from kubewright.devcluster.namespaces import ignore_terminating_namespace
-from kubewright.devcluster.revisions import HASH_LABEL, History, forget_old, record, template_of
+from kubewright.devcluster.revisions import HASH_LABEL, RevisionHistory, forget_old, record, template_of
 from kubewright.devcluster.workloads import (
     affects_pod_counts,
     claim_children,
@@ -139,7 +139,7 @@ class StatefulSetSync:
     """One reconcile of a StatefulSet and its Pods."""
 
     def __init__(
-        self, owner: apps_v1.StatefulSet, pods: list[core_v1.Pod], history: History, ctx: Context
+        self, owner: apps_v1.StatefulSet, pods: list[core_v1.Pod], history: RevisionHistory, ctx: Context
     ) -> None:
         self._owner = owner
         self._ctx = ctx

@@ -16,17 +16,16 @@ from kubewright.devserver.faults import Fault, Faults, Match
 from kubewright.devserver.objects.clock import Clock
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.context import RequestContext
-from kubewright.devserver.request.identity import Attributes, User
+from kubewright.devserver.request.identity import AuthorizationAttributes, UserInfo
 from kubewright.devserver.server import Server, Statistics, Timing
-from kubewright.devserver.strategy import Endpoint, EndpointRequest
+from kubewright.devserver.strategy import EndpointRequest, SubresourceEndpoint
 
 __all__ = [
     "ADMISSION_PLUGINS",
-    "Attributes",
+    "AuthorizationAttributes",
     "AuthorizationMode",
     "AuthorizationObserver",
     "Clock",
-    "Endpoint",
     "EndpointRequest",
     "Fault",
     "Faults",
@@ -37,8 +36,9 @@ __all__ = [
     "ServerCredentials",
     "Statistics",
     "StatusError",
+    "SubresourceEndpoint",
     "Timing",
-    "User",
+    "UserInfo",
     "choose_container",
     "quota_usage",
 ]

@@ -22,7 +22,7 @@ from kubewright.devserver.objects import (
 )
 from kubewright.devserver.objects.metadata import fill_system_fields
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.registry import Resource
+from kubewright.devserver.registry import ServedResource
 from kubewright.devserver.storage import Record
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -219,7 +219,7 @@ def seed(core: Core, objects: Iterable[JsonObject]) -> None:
             _store(core, resource, obj, stamp)
 
 
-def _store(core: Core, resource: Resource, obj: JsonObject, stamp: str) -> None:
+def _store(core: Core, resource: ServedResource, obj: JsonObject, stamp: str) -> None:
     key = resource.key(meta(obj).get("namespace", ""), meta(obj)["name"])
     place = (resource.collection.name, key)
     if (record := resource.collection.get(key)) is not None:
@@ -240,7 +240,7 @@ def _store(core: Core, resource: Resource, obj: JsonObject, stamp: str) -> None:
 
 
 def _update(
-    core: Core, resource: Resource, record: Record, obj: JsonObject, fields: Sequence[tuple[str, ...]]
+    core: Core, resource: ServedResource, record: Record, obj: JsonObject, fields: Sequence[tuple[str, ...]]
 ) -> None:
     """Set fields of a stored object that describe this server."""
     old = resource.read(record)
@@ -265,7 +265,7 @@ class _Template:
     labels: dict[str, str]
 
     @classmethod
-    def of(cls, resource: Resource, obj: JsonObject) -> "_Template":
+    def of(cls, resource: ServedResource, obj: JsonObject) -> "_Template":
         """Encode an object as it is stored, with placeholders."""
         new, _ = resource.codec.decode(copy(obj))
         for condition in items(section(new, "status"), "conditions"):
@@ -299,7 +299,7 @@ def store_copies(core: Core, objects: Iterable[JsonObject]) -> None:
         _store_copy(core, resource, copy(obj))
 
 
-def _store_copy(core: Core, resource: Resource, obj: JsonObject) -> None:
+def _store_copy(core: Core, resource: ServedResource, obj: JsonObject) -> None:
     key = resource.key(meta(obj).get("namespace", ""), meta(obj)["name"])
     new, _ = resource.codec.decode(obj)
     stored = resource.strategy.convert(new, resource.storage_codec.gvk)

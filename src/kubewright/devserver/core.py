@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from kubewright.devserver.auth import RoleAuthorizer
 from kubewright.devserver.objects.clock import Clock
-from kubewright.devserver.registry import Registry
+from kubewright.devserver.registry import ResourceRegistry
 from kubewright.devserver.request.admission import AdmissionChain
 from kubewright.devserver.storage import ObjectStore
 from kubewright.devserver.strategy.access import Access
@@ -20,7 +20,7 @@ class Core:
     """
 
     store: ObjectStore
-    registry: Registry
+    registry: ResourceRegistry
     types: TypeTable
     clock: Clock
     realistic: bool = False

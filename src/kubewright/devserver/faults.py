@@ -18,12 +18,11 @@ from kubewright.devserver.objects.status import StatusError, group_resource
 from kubewright.devserver.request.context import RequestContext
 from kubewright.devserver.request.responses import refuse
 from kubewright.devserver.storage import ObjectStore
-from kubewright.http.server import Answer, BodyWriter, HangUp, Stream
+from kubewright.http.server import BodyWriter, HangUp, PendingResponse, ServerResponse, Stream
 
 Failure = int | Literal["reset"]
 """An HTTP status, or a connection that is reset instead of an answer."""
 Moment = Literal["before", "after"]
-Pending = Answer | Coroutine[Any, Any, Answer]
 
 LAG_SECONDS = 3.0
 """How long an API server waits for its cache to catch up."""
@@ -97,7 +96,7 @@ class Fault:
         self.hits += 1
         return True
 
-    async def answer(self, context: RequestContext, proceed: Callable[[], Pending]) -> Answer:
+    async def answer(self, context: RequestContext, proceed: Callable[[], PendingResponse]) -> ServerResponse:
         """Respond to a request that the fault applies to."""
         if self.delay:
             await asyncio.sleep(self.delay)
@@ -110,7 +109,7 @@ class Fault:
             raise HangUp("a fault was asked for")
         return self._failure(context)
 
-    def _failure(self, context: RequestContext) -> Answer:
+    def _failure(self, context: RequestContext) -> ServerResponse:
         error = self._status()
         if context.info.verb == "watch" and error.code == 410:
             return Stream(lambda writer: _send_error(writer, error))
@@ -162,7 +161,7 @@ class Lag:
         self.revision = newest if by is None else min(newest, self.revision + by)
         self.store.wake()
 
-    async def answer(self, context: RequestContext, proceed: Callable[[], Pending]) -> Answer:
+    async def answer(self, context: RequestContext, proceed: Callable[[], PendingResponse]) -> ServerResponse:
         """Answer a watch that begins with the newest state, or refuse it if that does not arrive in time."""
         newest, loop = self.store.revision, asyncio.get_running_loop()
         deadline = loop.time() + LAG_SECONDS
@@ -280,7 +279,7 @@ class Faults:
         ]
         return min(found) if found else None
 
-    def around(self, context: RequestContext, proceed: Callable[[], Pending]) -> Pending:
+    def around(self, context: RequestContext, proceed: Callable[[], PendingResponse]) -> PendingResponse:
         """Respond to a request, with the first fault that applies."""
         fault = next((item for item in self._faults if item.strikes(context)), None)
         lag = next((item for item in self._lags if item.match(context)), None)
@@ -294,7 +293,9 @@ class Faults:
             return self._followed(context, answer)
         return answer
 
-    async def _followed(self, context: RequestContext, answer: Coroutine[Any, Any, Answer]) -> Answer:
+    async def _followed(
+        self, context: RequestContext, answer: Coroutine[Any, Any, ServerResponse]
+    ) -> ServerResponse:
         found = await answer
         if isinstance(found, Stream):
             self._follow(context, found)

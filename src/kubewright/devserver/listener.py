@@ -4,14 +4,23 @@ import asyncio
 import hashlib
 import os
 import ssl
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kubewright.certificates import Authority, KeyPair, load_pair
 from kubewright.devserver.objects import encode
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.info import FINGERPRINT
-from kubewright.http.server import JSON, Answer, DateField, Fields, Handler, Limits, Request, Response
+from kubewright.http.server import (
+    JSON,
+    DateField,
+    Handler,
+    HeaderFields,
+    Limits,
+    PendingResponse,
+    Request,
+    Response,
+)
 
 MAX_BODY = 3 * 1024 * 1024
 LIMITS = Limits(
@@ -30,13 +39,13 @@ class ApiServerHandler(Handler):
 
     def __init__(
         self,
-        handle: Callable[[Request], Answer | Coroutine[Any, Any, Answer]],
+        handle: Callable[[Request], PendingResponse],
         seconds: Callable[[], float],
     ) -> None:
         self._handle = handle
         self._date = DateField(seconds)
 
-    def handle(self, request: Request) -> Answer | Coroutine[Any, Any, Answer]:
+    def handle(self, request: Request) -> PendingResponse:
         """Answer a request, at once or later."""
         return self._handle(request)
 
@@ -48,7 +57,7 @@ class ApiServerHandler(Handler):
         """Return a 413 response with a Status object."""
         return Response(413, encode(StatusError.too_large(f"limit is {largest}").wire()), JSON)
 
-    def preamble(self, headers: Fields) -> str:
+    def preamble(self, headers: HeaderFields) -> str:
         """Return the headers of every response: an audit id, the date, and no caching by others."""
         audit = os.urandom(16).hex()
         lines = (

@@ -35,13 +35,13 @@ from kubewright.devserver.handlers import RequestPipeline, ResourceRouter, Store
 from kubewright.devserver.listener import LIMITS, ApiServerHandler, server_context
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.clock import Clock
-from kubewright.devserver.registry import Registry, Strategies, builtin_resources
-from kubewright.devserver.request.identity import MASTERS, User
-from kubewright.devserver.storage import EVENT_SECONDS, Expiry, Journal, ObjectStore
-from kubewright.devserver.strategy import Endpoint, Strategy
+from kubewright.devserver.registry import ResourceRegistry, Strategies, builtin_resources
+from kubewright.devserver.request.identity import MASTERS, UserInfo
+from kubewright.devserver.storage import EVENT_SECONDS, DataFile, Expiry, ObjectStore
+from kubewright.devserver.strategy import Strategy, SubresourceEndpoint
 from kubewright.devserver.webhook_client import Caller
 from kubewright.devserver.wire import TypeTable, load_types
-from kubewright.http.server import Answer, HttpServer, Request
+from kubewright.http.server import HttpServer, PendingResponse, Request
 
 Timing = Literal["fast", "realistic"]
 
@@ -55,25 +55,25 @@ TIDY_SECONDS = 5.0
 class _Parts:
     """Parts that are read from files or take long to create; loaded in a thread before the server starts."""
 
-    journal: Journal | None
+    journal: DataFile | None
     authority: Authority
     token_key: bytes
     types: TypeTable
     roles: list[JsonObject]
-    static_tokens: dict[str, User]
+    static_tokens: dict[str, UserInfo]
 
     @classmethod
     def load(cls, data: Path | None, token_file: Path | None) -> "_Parts":
         static_tokens = read_token_file(token_file) if token_file is not None else {}
         version = f"{VERSION['major']}.{VERSION['minor']}"
-        journal = Journal(data, version) if data is not None else None
+        journal = DataFile(data, version) if data is not None else None
         authority, token_key = _keys(journal)
         types = load_types()
         types.discovery()
         return cls(journal, authority, token_key, types, recorded_objects(), static_tokens)
 
 
-def _keys(journal: Journal | None) -> tuple[Authority, bytes]:
+def _keys(journal: DataFile | None) -> tuple[Authority, bytes]:
     """Return the certificate authority and the token key: stored with the data, else new."""
     if journal is None:
         return Authority.create(), private_key()
@@ -146,7 +146,7 @@ class Server:
         credentials: ServerCredentials | None = None,
         authorization_modes: Collection[AuthorizationMode] = ("RBAC",),
         authorization_observer: AuthorizationObserver | None = None,
-        pod_endpoints: Mapping[str, Endpoint] | None = None,
+        pod_endpoints: Mapping[str, SubresourceEndpoint] | None = None,
     ) -> None:
         self._data = data
         self._host = host
@@ -206,7 +206,7 @@ class Server:
         return HttpServer(handler, self._host, self.port, tls=context, limits=LIMITS, grace=0.0)
 
     def _assemble(self, loop: asyncio.AbstractEventLoop, parts: _Parts) -> None:
-        clock, types, registry = Clock(loop), parts.types, Registry()
+        clock, types, registry = Clock(loop), parts.types, ResourceRegistry()
         store = ObjectStore(parts.journal, clock.seconds)
         self.faults: Faults = Faults(store)
         issuer = self._credentials.issuer(parts.token_key, clock.seconds)
@@ -292,7 +292,7 @@ class Server:
         """Drop all history, so that older revisions are expired."""
         self._core.store.compact()
 
-    def handle(self, request: Request) -> Answer | Coroutine[Any, Any, Answer]:
+    def handle(self, request: Request) -> PendingResponse:
         """Return the response to a request, at once or as a coroutine."""
         return self._pipeline.handle(request)
 
@@ -307,7 +307,9 @@ class Server:
             self._events.run()
 
 
-def _strategies(clock: Clock, reviews: Reviews, pod_endpoints: Mapping[str, Endpoint]) -> Strategies:
+def _strategies(
+    clock: Clock, reviews: Reviews, pod_endpoints: Mapping[str, SubresourceEndpoint]
+) -> Strategies:
     special = {
         **reviews.strategies(),
         ("apiextensions.k8s.io", "CustomResourceDefinition"): definition_strategy(clock),

@@ -4,11 +4,13 @@ from pathlib import Path
 
 from kubewright.devcluster import DevCluster
 from kubewright.devserver import AuthorizationObserver
-from kubewright.envtest.settings import Settings
+from kubewright.envtest.settings import ApiServerSettings
 from kubewright.processpods import ProcessPods
 
 
-def dev_cluster(settings: Settings, data: Path, observer: AuthorizationObserver | None) -> DevCluster:
+def dev_cluster(
+    settings: ApiServerSettings, data: Path, observer: AuthorizationObserver | None
+) -> DevCluster:
     """Return the cluster, to be entered."""
     return DevCluster(
         data=data,

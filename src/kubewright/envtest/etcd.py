@@ -43,37 +43,37 @@ _WITHOUT_EFFECT = frozenset(
 _LOOPBACK = "127.0.0.1"
 
 
-class StartError(Exception):
+class EtcdStartError(Exception):
     """What keeps etcd from starting, in the words of the real one."""
 
     code = 1
 
 
-class FlagError(StartError):
+class EtcdFlagError(EtcdStartError):
     """A flag that etcd does not have, or a value that is not valid for it."""
 
     code = 2
 
 
 def parse(arguments: Sequence[str], flags: Mapping[str, str]) -> dict[str, str]:
-    """Return the values of flags in the syntax of Go's package flag; raise FlagError for an unknown flag."""
+    """Return the values of flags in the syntax of Go's package flag; raise EtcdFlagError for an unknown flag."""
     values: dict[str, str] = {}
     rest = list(arguments)
     while rest:
         word = rest.pop(0)
         if not word.startswith("-") or word in ("-", "--"):
-            raise FlagError(f'"{word}" is not a valid flag')
+            raise EtcdFlagError(f'"{word}" is not a valid flag')
         name, equals, value = word.removeprefix("-").removeprefix("-").partition("=")
         name = "help" if name == "h" else name
         if name not in flags:
-            raise FlagError(f"flag provided but not defined: -{name}")
+            raise EtcdFlagError(f"flag provided but not defined: -{name}")
         if flags[name] == "bool":
             value = value if equals else "true"
             if value.lower() not in ("true", "false", "1", "0", "t", "f"):
-                raise FlagError(f'invalid boolean value "{value}" for -{name}: parse error')
+                raise EtcdFlagError(f'invalid boolean value "{value}" for -{name}: parse error')
         elif not equals:
             if not rest:
-                raise FlagError(f"flag needs an argument: -{name}")
+                raise EtcdFlagError(f"flag needs an argument: -{name}")
             value = rest.pop(0)
         values[name] = value
     return values
@@ -85,7 +85,7 @@ def not_emulated(values: Mapping[str, str]) -> list[str]:
 
 
 def listen(url: str) -> socket.socket:
-    """Return a socket that listens at a client URL; raise StartError if that is not possible.
+    """Return a socket that listens at a client URL; raise EtcdStartError if that is not possible.
 
     Only on loopback even if every interface is asked for: the API server must be on this machine in any case.
     """
@@ -99,33 +99,35 @@ def listen(url: str) -> socket.socket:
             found.listen()
             return found
         if parts.scheme != "http":
-            raise StartError(f"--listen-client-urls {url}: only http:// and unix:// are emulated")
+            raise EtcdStartError(f"--listen-client-urls {url}: only http:// and unix:// are emulated")
         host = _LOOPBACK if parts.hostname in (None, "0.0.0.0", "::") else str(parts.hostname)
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, parts.port or 2379), family=family)
     except ValueError as error:
-        raise StartError(f"--listen-client-urls {url}: {error}") from None
+        raise EtcdStartError(f"--listen-client-urls {url}: {error}") from None
     except OSError as error:
         why = "address already in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
-        raise StartError(f"listen tcp {parts.netloc or parts.path}: bind: {why.lower()}") from None
+        raise EtcdStartError(f"listen tcp {parts.netloc or parts.path}: bind: {why.lower()}") from None
 
 
 def open_data(path: Path) -> int:
-    """Create the data directory and lock it for this process; raise StartError if another process has it."""
+    """Create the data directory and lock it for this process; raise EtcdStartError if another process has it."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         if (path / "member").exists():
-            raise StartError(f"{path} holds the data of a real etcd: choose another --data-dir")
+            raise EtcdStartError(f"{path} holds the data of a real etcd: choose another --data-dir")
         descriptor = os.open(path / "kubewright.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise StartError(f"another etcd process is using {path} and holds the file lock") from None
+        raise EtcdStartError(f"another etcd process is using {path} and holds the file lock") from None
     except OSError as error:
-        raise StartError(f"cannot access data directory: {path}: {(error.strerror or '').lower()}") from None
+        raise EtcdStartError(
+            f"cannot access data directory: {path}: {(error.strerror or '').lower()}"
+        ) from None
     return descriptor
 
 
-class Server:
+class EtcdServer:
     """Answer HTTP requests on some sockets until SIGTERM, SIGINT, or the end of the parent process."""
 
     def __init__(self, listeners: Sequence[socket.socket], documents: Mapping[str, bytes]) -> None:
@@ -253,7 +255,7 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
         lock = open_data(data)
         urls = values.get("listen-client-urls") or "http://localhost:2379"
         listeners = [listen(url.strip()) for url in urls.split(",")]
-    except StartError as error:
+    except EtcdStartError as error:
         print(f"Error: {error}", file=sys.stderr)
         return error.code
     documents = {
@@ -263,7 +265,7 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
         "/version": json.dumps({"etcdserver": version, "etcdcluster": version}).encode(),
         DATA_DIRECTORY: json.dumps(str(data)).encode(),
     }
-    Server(listeners, documents).run(parent)
+    EtcdServer(listeners, documents).run(parent)
     os.close(lock)
     return 0
 

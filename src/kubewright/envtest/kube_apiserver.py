@@ -26,14 +26,14 @@ from kubewright.envtest.etcd import DATA_DIRECTORY, PARENT_POLL, parent_descript
 from kubewright.envtest.fault_file import FaultFile, FaultFileError
 from kubewright.envtest.flags import FlagError, KnownFlags, help_text, parse
 from kubewright.envtest.recording import AccessRecorder
-from kubewright.envtest.settings import Settings, SettingsError, read_settings
+from kubewright.envtest.settings import ApiServerSettings, SettingsError, read_settings
 
 ETCD_SECONDS = 20.0
 """How long to wait for etcd, as the real one does."""
 _POLL = 0.05
 
 
-class StartError(Exception):
+class ApiServerStartError(Exception):
     """What keeps the server from starting."""
 
 
@@ -54,13 +54,13 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
         for warning in settings.warnings:
             print(warning, file=sys.stderr)
         asyncio.run(_serve(settings, parent))
-    except (FlagError, SettingsError, StartError, KubewrightError) as error:
+    except (FlagError, SettingsError, ApiServerStartError, KubewrightError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-async def _serve(settings: Settings, parent: int | None) -> None:
+async def _serve(settings: ApiServerSettings, parent: int | None) -> None:
     stopped = _stop_event(parent)
     data = await _data_file(settings)
     async with AsyncExitStack() as stack:
@@ -70,15 +70,15 @@ async def _serve(settings: Settings, parent: int | None) -> None:
             if settings.faults is not None:
                 FaultFile(settings.faults, serving if isinstance(serving, Server) else serving.server)
         except ssl.SSLError as error:
-            raise StartError(
+            raise ApiServerStartError(
                 f"the serving certificate or the client CA is not valid: {error.reason}"
             ) from None
         except FaultFileError as error:
-            raise StartError(f"--faults: {error}") from None
+            raise ApiServerStartError(f"--faults: {error}") from None
         except ValueError as error:
-            raise StartError(str(error)) from None
+            raise ApiServerStartError(str(error)) from None
         except OSError as error:
-            raise StartError(_listen_error(settings, error)) from None
+            raise ApiServerStartError(_listen_error(settings, error)) from None
         # Objects that exist now live as long as the process: exempt them from garbage collection.
         gc.freeze()
         await stopped.wait()
@@ -91,20 +91,22 @@ class _Cluster(Protocol):
     def server(self) -> Server: ...
 
 
-def _recorder(settings: Settings, stack: AsyncExitStack) -> AuthorizationObserver | None:
+def _recorder(settings: ApiServerSettings, stack: AsyncExitStack) -> AuthorizationObserver | None:
     path = settings.record_access
     if path is None:
         return None
     try:
         recorder = AccessRecorder(path)
     except OSError as error:
-        raise StartError(f"--record-access: open {path}: {os.strerror(error.errno or 0).lower()}") from None
+        raise ApiServerStartError(
+            f"--record-access: open {path}: {os.strerror(error.errno or 0).lower()}"
+        ) from None
     stack.callback(recorder.close)
     return recorder.observe
 
 
 def _serving(
-    settings: Settings, data: Path, observer: AuthorizationObserver | None
+    settings: ApiServerSettings, data: Path, observer: AuthorizationObserver | None
 ) -> AbstractAsyncContextManager[Server | _Cluster]:
     """Return the server, or the whole cluster, whose modules take longer to import."""
     if settings.controllers:
@@ -122,7 +124,7 @@ def _serving(
     )
 
 
-def _listen_error(settings: Settings, error: OSError) -> str:
+def _listen_error(settings: ApiServerSettings, error: OSError) -> str:
     why = os.strerror(error.errno).lower() if error.errno else str(error)
     if error.filename:
         return f"open {error.filename}: {why}"
@@ -149,8 +151,8 @@ def _stop_event(parent: int | None) -> asyncio.Event:
     return stopped
 
 
-async def _data_file(settings: Settings) -> Path:
-    """Return the file of the data, in the directory that etcd names; raise StartError if there is no etcd."""
+async def _data_file(settings: ApiServerSettings) -> Path:
+    """Return the file of the data, in the directory that etcd names; raise ApiServerStartError if there is no etcd."""
     folder, prefix = await _data_directory(settings.etcd), settings.etcd_prefix.strip("/")
     return Path(folder, f"{quote(prefix, safe='') or 'root'}.sqlite")
 
@@ -167,12 +169,12 @@ async def _data_directory(url: str) -> str:
                     await asyncio.sleep(_POLL)
                     continue
                 if status != 200:
-                    raise StartError(
+                    raise ApiServerStartError(
                         f"--etcd-servers {url}: not kubewright's etcd: start the etcd of `kubewright envtest path`"
                     )
                 return msgspec.json.decode(body, type=str)
     except TimeoutError:
-        raise StartError(f"--etcd-servers {url}: etcd does not answer: {failure}") from None
+        raise ApiServerStartError(f"--etcd-servers {url}: etcd does not answer: {failure}") from None
 
 
 async def _get(url: str, path: str) -> tuple[int, bytes]:
@@ -182,7 +184,7 @@ async def _get(url: str, path: str) -> tuple[int, bytes]:
     elif parts.scheme == "http":
         reader, writer = await asyncio.open_connection(parts.hostname, parts.port or 2379)
     else:
-        raise StartError(f"--etcd-servers {url}: only http:// and unix:// are emulated")
+        raise ApiServerStartError(f"--etcd-servers {url}: only http:// and unix:// are emulated")
     try:
         writer.write(f"GET {path} HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\n\r\n".encode())
         status = (await reader.readline()).split()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from kubewright.devserver import Attributes, User
+from kubewright.devserver import AuthorizationAttributes, UserInfo
 
 MASTERS = "system:masters"
 INTERNAL_USERS = frozenset({"kubewright:dev-cluster", "system:apiserver"})
@@ -34,9 +34,9 @@ class UserAccess(msgspec.Struct, frozen=True, omit_defaults=True):
     """The user is a member of system:masters: nothing is denied, and escalation is not checked."""
 
     @property
-    def attributes(self) -> Attributes:
+    def attributes(self) -> AuthorizationAttributes:
         """Return it as authorization sees it."""
-        return Attributes(
+        return AuthorizationAttributes(
             verb=self.verb,
             group=self.group,
             resource=self.resource,
@@ -55,7 +55,7 @@ class AccessRecorder:
         self._descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._seen: set[UserAccess] = set()
 
-    def observe(self, user: User, attributes: Attributes, allowed: bool) -> None:
+    def observe(self, user: UserInfo, attributes: AuthorizationAttributes, allowed: bool) -> None:
         """Record a permission."""
         if user.name in INTERNAL_USERS:
             return

@@ -67,7 +67,7 @@ class SettingsError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ApiServerSettings:
     """What to serve, where and with which credentials."""
 
     host: str
@@ -87,7 +87,7 @@ class Settings:
     warnings: Sequence[str]
 
 
-def read_settings(flags: GivenFlags, known: KnownFlags, emulated_plugins: Sequence[str]) -> Settings:
+def read_settings(flags: GivenFlags, known: KnownFlags, emulated_plugins: Sequence[str]) -> ApiServerSettings:
     """Return the settings; raise SettingsError if a flag is missing or a file cannot be read."""
     modes, other_modes = _authorization_modes(flags)
     disabled, other_plugins = _plugins(flags, known, emulated_plugins)
@@ -100,7 +100,7 @@ def read_settings(flags: GivenFlags, known: KnownFlags, emulated_plugins: Sequen
             "--service-account-signing-key-file and --service-account-issuer are required flags"
         )
     host = flags.text("bind-address", "127.0.0.1")
-    return Settings(
+    return ApiServerSettings(
         host=host,
         port=_port(flags),
         etcd=servers[0],

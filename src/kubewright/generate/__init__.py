@@ -19,7 +19,7 @@ from kubewright.generate.network import webhooks
 from kubewright.generate.olm import Package, bundle, cluster_service_version
 from kubewright.generate.rbac import WebhookReach, rbac
 from kubewright.generate.samples import sample, samples
-from kubewright.generate.scorecard import Check, checks
+from kubewright.generate.scorecard import ScorecardCheck, checks
 
 __all__ = [
     "DEFAULT_IMAGE",
@@ -29,10 +29,10 @@ __all__ = [
     "USUAL_PARTS",
     "Capability",
     "Chart",
-    "Check",
     "Criterion",
     "Names",
     "Package",
+    "ScorecardCheck",
     "Settings",
     "WebhookReach",
     "bundle",

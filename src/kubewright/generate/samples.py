@@ -15,7 +15,7 @@ _WORDS = {
     "uuid": "00000000-0000-4000-8000-000000000000",
     "byte": "",
 }
-Schema = dict[str, Any]
+_Schema = dict[str, Any]
 
 
 def samples(operator: Operator, given: Sequence[JsonObject] = ()) -> list[JsonObject]:
@@ -52,7 +52,7 @@ def sample(declared: type[Object]) -> JsonObject:
     return made
 
 
-def _object(schema: Schema) -> JsonObject:
+def _object(schema: _Schema) -> JsonObject:
     required = schema.get("required", ())
     return {
         name: _value(part)
@@ -61,7 +61,7 @@ def _object(schema: Schema) -> JsonObject:
     }
 
 
-def _value(schema: Schema) -> Any:
+def _value(schema: _Schema) -> Any:
     if "example" in schema:
         return schema["example"]
     if schema.get("type") == "object" and "properties" in schema:
@@ -87,7 +87,7 @@ def _value(schema: Schema) -> Any:
             return 1 if schema.get("x-kubernetes-int-or-string") else {}
 
 
-def _number(schema: Schema) -> float:
+def _number(schema: _Schema) -> float:
     step = schema.get("multipleOf", 1)
     least = schema.get("minimum")
     if least is None:

@@ -8,7 +8,7 @@ from kubewright.api import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ScorecardCheck:
     """One check with its name in operator-sdk, and its findings."""
 
     suite: str
@@ -21,19 +21,25 @@ class Check:
         return not self.findings
 
 
-def checks(csv: JsonObject, definitions: list[JsonObject], annotations: Mapping[str, str]) -> list[Check]:
+def checks(
+    csv: JsonObject, definitions: list[JsonObject], annotations: Mapping[str, str]
+) -> list[ScorecardCheck]:
     """Run the basic suite and the OLM suite on the documents of a bundle."""
     examples: list[JsonObject] = json.loads(csv["metadata"]["annotations"].get("alm-examples", "[]"))
     owned: list[JsonObject] = csv["spec"]["customresourcedefinitions"]["owned"]
     return [
-        Check("basic", "basic-check-spec", tuple(_without_spec(examples))),
-        Check(
+        ScorecardCheck("basic", "basic-check-spec", tuple(_without_spec(examples))),
+        ScorecardCheck(
             "olm", "olm-bundle-validation", tuple(_invalid(csv, definitions, annotations, owned, examples))
         ),
-        Check("olm", "olm-crds-have-validation", tuple(_without_validation(definitions, examples))),
-        Check("olm", "olm-crds-have-resources", tuple(_without_resources(owned))),
-        Check("olm", "olm-spec-descriptors", tuple(_without_descriptors(definitions, owned, "spec"))),
-        Check("olm", "olm-status-descriptors", tuple(_without_descriptors(definitions, owned, "status"))),
+        ScorecardCheck("olm", "olm-crds-have-validation", tuple(_without_validation(definitions, examples))),
+        ScorecardCheck("olm", "olm-crds-have-resources", tuple(_without_resources(owned))),
+        ScorecardCheck(
+            "olm", "olm-spec-descriptors", tuple(_without_descriptors(definitions, owned, "spec"))
+        ),
+        ScorecardCheck(
+            "olm", "olm-status-descriptors", tuple(_without_descriptors(definitions, owned, "status"))
+        ),
     ]
 
 

@@ -61,7 +61,7 @@ class CachedList(NamedTuple):
         return _OVERHEAD + sum(map(_size, self.states))
 
 
-class Exchange(NamedTuple):
+class RequestExchange(NamedTuple):
     """A request to the API server with its response; `status` is 0 and `error` is set if it failed."""
 
     request: ApiRequest
@@ -122,7 +122,7 @@ class LoggedLine(NamedTuple):
         return _OVERHEAD + len(self.message)
 
 
-Step = CachedRead | CachedList | Exchange | SkippedApply | PublishedEvent | LoggedLine
+ReconcileStep = CachedRead | CachedList | RequestExchange | SkippedApply | PublishedEvent | LoggedLine
 
 
 class Collected:
@@ -159,7 +159,7 @@ class Collected:
         self.started_at = time.time()
         self.state: RawObject | None = None
         """The object as the reconcile found it; None if it was gone."""
-        self.steps: list[Step] = []
+        self.steps: list[ReconcileStep] = []
         self.duration = 0.0
         self.outcome = ""
         self.error = ""
@@ -183,16 +183,17 @@ class Collected:
         if self.outcome not in ("success", "requeue_after"):
             return False
         return not any(
-            isinstance(step, PublishedEvent | LoggedLine) or (isinstance(step, Exchange) and step.is_write)
+            isinstance(step, PublishedEvent | LoggedLine)
+            or (isinstance(step, RequestExchange) and step.is_write)
             for step in self.steps
         )
 
     @property
-    def writes(self) -> list[Exchange]:
+    def writes(self) -> list[RequestExchange]:
         """Return the writes that were sent, in order."""
-        return [step for step in self.steps if isinstance(step, Exchange) and step.is_write]
+        return [step for step in self.steps if isinstance(step, RequestExchange) and step.is_write]
 
-    def add(self, step: Step) -> None:
+    def add(self, step: ReconcileStep) -> None:
         """Add a step; what a task does after the reconcile has ended does not belong to it."""
         if not self.finished:
             self.steps.append(step)

@@ -64,7 +64,7 @@ class DroppedLine(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag
     reason: Literal["slow", "error"]
 
 
-Line = StartLine | ObjectLine | ReconcileLine | DroppedLine
+RecordLine = StartLine | ObjectLine | ReconcileLine | DroppedLine
 
 
 class RecordFile:
@@ -156,7 +156,7 @@ class RecordFile:
                 error.strerror or error,
             )
 
-    def _lines(self, entry: Collected) -> Iterator[Line]:
+    def _lines(self, entry: Collected) -> Iterator[RecordLine]:
         with self._condition:
             missing = dict(self._missing)
             self._missing.update({"slow": 0, "error": 0})
@@ -171,7 +171,7 @@ class RecordFile:
                 yield ObjectLine(uid=version[0], resource_version=version[1], object=document)
         yield ReconcileLine(reconcile=record_of(entry, self._redactor))
 
-    def _write_lines(self, lines: Iterator[Line]) -> None:
+    def _write_lines(self, lines: Iterator[RecordLine]) -> None:
         data = b"".join(_encoder.encode(line) + b"\n" for line in lines)
         if self._size and self._size + len(data) > self._limit // 2:
             self._rotate()
@@ -218,16 +218,16 @@ class RecordFileError(ValueError):
     """A file that is not a record, or is one of a newer kubewright."""
 
 
-def read_lines(path: Path) -> Iterator[Line]:
+def read_lines(path: Path) -> Iterator[RecordLine]:
     """Yield the lines of a record file one by one; a line that was cut is skipped.
 
     Raise RecordFileError if the file does not begin like a record, or has a format that is not known.
     """
-    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Line)
+    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(RecordLine)
     with path.open("rb") as file:
         for number, text in enumerate(file, 1):
             try:
-                line: Line = decoder.decode(text)
+                line: RecordLine = decoder.decode(text)
             except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                 if number == 1:
                     raise RecordFileError(

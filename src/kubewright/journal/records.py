@@ -15,9 +15,9 @@ from kubewright.journal.collected import (
     CachedList,
     CachedRead,
     Collected,
-    Exchange,
     LoggedLine,
     PublishedEvent,
+    RequestExchange,
     SkippedApply,
     Trigger,
 )
@@ -180,9 +180,9 @@ class _Recording:
                     reads.append(self._cached_read(step))
                 case CachedList():
                     reads.append(self._cached_list(step))
-                case Exchange() if step.is_write:
+                case RequestExchange() if step.is_write:
                     writes.append(self._write(step))
-                case Exchange():
+                case RequestExchange():
                     reads.append(self._server_read(step))
                 case _:
                     pass
@@ -242,7 +242,7 @@ class _Recording:
                 case CachedList():
                     for state in step.states:
                         yield self._decoded(state, step.kind)
-                case Exchange():
+                case RequestExchange():
                     yield from self._documents(step)
                 case _:
                     pass
@@ -293,7 +293,7 @@ class _Recording:
             found=[_version(state) for state in step.states],
         )
 
-    def _server_read(self, step: Exchange) -> ReadRecord:
+    def _server_read(self, step: RequestExchange) -> ReadRecord:
         request = step.request
         found = list[ObjectVersion]()
         for document in self._documents(step):
@@ -318,7 +318,7 @@ class _Recording:
             error=self._text(step.error),
         )
 
-    def _write(self, step: Exchange) -> WriteRecord:
+    def _write(self, step: RequestExchange) -> WriteRecord:
         request = step.request
         resource = _whole_resource(request.resource)
         after = next(iter(self._documents(step)), None)
@@ -350,7 +350,7 @@ class _Recording:
             sent=self._redacted(cast("JsonObject", sent)) if isinstance(sent, dict) else None,
         )
 
-    def _documents(self, step: Exchange) -> Iterator[JsonObject]:
+    def _documents(self, step: RequestExchange) -> Iterator[JsonObject]:
         """Yield the objects of a response, those of a list one by one."""
         body = _decoded(step.body)
         if not isinstance(body, dict):

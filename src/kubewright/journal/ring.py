@@ -9,7 +9,7 @@ from kubewright.journal.collected import Collected
 DEFAULT_LIMIT = 16 * 1024 * 1024
 """Bytes; counted as if each reconcile had its own copy of the objects that it read, so less is used."""
 
-Subscriber = Callable[[Collected], None]
+JournalSubscriber = Callable[[Collected], None]
 
 
 class Journal:
@@ -27,7 +27,7 @@ class Journal:
         """How many reconciles were dropped for newer ones."""
         self._entries: OrderedDict[int, Collected] = OrderedDict()
         self._idle: dict[tuple[str, ObjectKey], int] = {}
-        self._subscribers: list[Subscriber] = []
+        self._subscribers: list[JournalSubscriber] = []
         self._number = 0
 
     def __len__(self) -> int:
@@ -42,7 +42,7 @@ class Journal:
         """Return True if finished reconciles are kept or passed on."""
         return self.limit > 0 or bool(self._subscribers)
 
-    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+    def subscribe(self, subscriber: JournalSubscriber) -> Callable[[], None]:
         """Call the function with each reconcile that ends; the returned function ends the subscription."""
         self._subscribers.append(subscriber)
         return lambda: self._subscribers.remove(subscriber)

@@ -8,7 +8,7 @@ from typing import Any
 from kubewright.controller.running import Tracer
 
 
-class Part(StrEnum):
+class OptionalModule(StrEnum):
     """A module that is imported on demand."""
 
     JOURNAL_PAGE = "kubewright.serving.journal_page"
@@ -25,6 +25,6 @@ class Part(StrEnum):
 async def installed_tracer() -> Tracer | None:
     """Return OpenTelemetry's tracer; spans are dropped until the program sets a provider."""
     try:
-        return (await Part.OPENTELEMETRY.load()).get_tracer("kubewright")
+        return (await OptionalModule.OPENTELEMETRY.load()).get_tracer("kubewright")
     except ModuleNotFoundError:
         return None

@@ -11,7 +11,7 @@ from kubewright.controller import Operator
 from kubewright.http.server import Router
 from kubewright.journal import Journal, Redactor
 from kubewright.manager.options import ManagerOptions
-from kubewright.manager.parts import Part
+from kubewright.manager.parts import OptionalModule
 from kubewright.metrics import Registry
 from kubewright.serving import PROBE_LIMITS, BindError, BoundHttpServer, Checks, Guard, parse_address
 
@@ -51,7 +51,7 @@ async def serve_journal(stack: AsyncExitStack, options: ManagerOptions, source: 
     """Serve the journal on the loopback interface, if a file for its address is given."""
     if options.journal_file is None or not source.journal.enabled:
         return
-    page = await Part.JOURNAL_PAGE.load()
+    page = await OptionalModule.JOURNAL_PAGE.load()
     local = page.LocalJournal(options.journal_file, *source)
     await stack.enter_async_context(local.server)
     try:
@@ -74,17 +74,17 @@ async def serve_metrics(
     address = parse_address(options.metrics_bind_address)
     if address is None:
         return 0
-    page_type = (await Part.METRICS_PAGE.load()).MetricsPage
+    page_type = (await OptionalModule.METRICS_PAGE.load()).MetricsPage
     if not options.metrics_secure:
         server = BoundHttpServer(address, Router(page_type(metrics).routes))
     else:
-        serving = await Part.SERVING_CERTIFICATES.load()
+        serving = await OptionalModule.SERVING_CERTIFICATES.load()
         certificate = await asyncio.to_thread(serving.ServingCertificate, options.metrics_cert_dir)
         stack.callback(group.create_task(certificate.follow(), name="certificate").cancel)
         guard = Guard(client)
         routes = page_type(metrics, guard).routes
         if source.journal.enabled:
-            journal_page = (await Part.JOURNAL_PAGE.load()).JournalPage
+            journal_page = (await OptionalModule.JOURNAL_PAGE.load()).JournalPage
             routes += journal_page(*source, guard=guard).routes
         server = BoundHttpServer(address, Router(routes), tls=certificate.context)
     with _naming("--metrics-bind-address"):
@@ -108,7 +108,7 @@ async def serve_webhooks(
     if address is None:
         _log.warning("Webhooks are off: objects are not validated, defaulted or converted")
         return None
-    server = await Part.WEBHOOK_SERVER.load()
+    server = await OptionalModule.WEBHOOK_SERVER.load()
     try:
         host_options = server.HostOptions(
             address=address,
@@ -120,7 +120,7 @@ async def serve_webhooks(
         host = server.WebhookHost(operator.name, operator.webhooks, client, host_options, metrics)
         if chosen.reach is None:
             await host.confirm_reach()
-    except server.Unreachable as error:
+    except server.WebhookUnreachable as error:
         if operator.webhooks.conversions:
             raise
         _log.warning("Webhooks are not served: %s", error)

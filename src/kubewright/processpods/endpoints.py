@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from datetime import UTC, datetime, timedelta
 
 from kubewright.api import FieldError, JsonObject, problems
-from kubewright.devserver import Endpoint, EndpointRequest, StatusError, choose_container
+from kubewright.devserver import EndpointRequest, StatusError, SubresourceEndpoint, choose_container
 from kubewright.http.server import BodyWriter, Request, Response, Stream, Upgrade
 from kubewright.http.server.websocket import VERSION, WebSocket, accept_headers
 from kubewright.processpods.streaming.requests import CommandRequest, LogRequest, OutputStream, Run, Terminal
@@ -18,7 +18,7 @@ _STREAMS: dict[str, OutputStream | None] = {"": None, "All": None, "Stdout": "st
 _log = logging.getLogger("kubewright.devserver")
 
 
-def pod_endpoints(containers: ProcessContainers) -> Mapping[str, Endpoint]:
+def pod_endpoints(containers: ProcessContainers) -> Mapping[str, SubresourceEndpoint]:
     """Return the handlers of the Pod subresources, by name."""
 
     async def log(call: EndpointRequest) -> Response | Stream:

@@ -15,7 +15,7 @@ from kubewright.devcluster.pod_lifecycle import PodUpdate, deadline_exceeded
 from kubewright.devcluster.pod_scenarios import SCENARIO_ANNOTATION
 from kubewright.devcluster.scratch import Scratch
 from kubewright.devcluster.workloads import is_terminal_phase
-from kubewright.devserver import Endpoint
+from kubewright.devserver import SubresourceEndpoint
 from kubewright.processpods.endpoints import pod_endpoints
 from kubewright.processpods.environment import Images, runs_here
 from kubewright.processpods.pod_processes import PodProcesses
@@ -38,7 +38,7 @@ class ProcessPods:
         self._simulated: set[str] = set()
         self._changes: asyncio.Queue[ObjectKey] = asyncio.Queue()
         self._stack = AsyncExitStack()
-        self.endpoints: Mapping[str, Endpoint] = pod_endpoints(ProcessContainers(self._pods.get))
+        self.endpoints: Mapping[str, SubresourceEndpoint] = pod_endpoints(ProcessContainers(self._pods.get))
         """Handlers of Pod subresources, for the API server."""
 
     async def __aenter__(self) -> Self:

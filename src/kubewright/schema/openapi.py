@@ -65,7 +65,7 @@ class KeywordViolation(NamedTuple):
         return problems.invalid(field, value, self.message)
 
 
-Check = Callable[[Any, Correlation | None, str, list[KeywordViolation]], int]
+KeywordCheck = Callable[[Any, Correlation | None, str, list[KeywordViolation]], int]
 """Validate a value, given its correlation with the old one, its path and the list to append to.
 
 Return how many validators were reached.
@@ -110,7 +110,7 @@ _JSON_TYPES: dict[type, tuple[str, str]] = {
 }
 
 
-def compile_check(schema: Schema) -> Check:
+def compile_check(schema: Schema) -> KeywordCheck:
     """Compile one schema node and everything below it."""
     types = ["integer", "string"] if schema.get("x-kubernetes-int-or-string") else _declared_types(schema)
     single = types[0] if len(types) == 1 else ""
@@ -134,7 +134,7 @@ def compile_check(schema: Schema) -> Check:
 
 
 def ratcheted(
-    check: Check, value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]
+    check: KeywordCheck, value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]
 ) -> int:
     """Run a check and drop its findings if the value did not change."""
     before = len(found)
@@ -150,9 +150,9 @@ def _declared_types(schema: Schema) -> list[str]:
 
 def _plan(
     schema: Schema, kind: type, types: list[str], single: str, value_format: str
-) -> tuple[tuple[Check, ...], int]:
+) -> tuple[tuple[KeywordCheck, ...], int]:
     """Return the steps for values of one JSON type, and how many validators are always reached."""
-    steps: list[Check] = []
+    steps: list[KeywordCheck] = []
     # The schema itself, the composition check (twice) and the enumeration check always count.
     reached = 4
     if types or value_format:
@@ -186,7 +186,7 @@ def _plan(
     return tuple(steps), reached
 
 
-def _null_check(schema: Schema, types: list[str]) -> Check:
+def _null_check(schema: Schema, types: list[str]) -> KeywordCheck:
     enum = _enum_step(schema["enum"]) if schema.get("enum") else None
     rejected = bool(types) and not schema.get("nullable")
 
@@ -200,7 +200,7 @@ def _null_check(schema: Schema, types: list[str]) -> Check:
     return check
 
 
-def _type_step(kind: type, types: list[str], value_format: str) -> Check | None:
+def _type_step(kind: type, types: list[str], value_format: str) -> KeywordCheck | None:
     """Return the type check for one JSON type, or None if it always passes."""
     name, natural_format = _JSON_TYPES[kind]
     if name in types or (name == "integer" and "number" in types):
@@ -225,7 +225,7 @@ def _type_step(kind: type, types: list[str], value_format: str) -> Check | None:
     return check
 
 
-def _string_steps(schema: Schema) -> list[Check]:
+def _string_steps(schema: Schema) -> list[KeywordCheck]:
     longest, shortest, pattern = schema.get("maxLength"), schema.get("minLength"), schema.get("pattern", "")
     if longest is None and shortest is None and not pattern:
         return []
@@ -254,7 +254,7 @@ def _pattern(pattern: str) -> tuple[Callable[[str], bool], str]:
         return lambda text: False, f"{pattern}, but pattern is invalid: {error}"
 
 
-def _format_step(name: str, accepts: FormatCheck) -> Check:
+def _format_step(name: str, accepts: FormatCheck) -> KeywordCheck:
     def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
         if not accepts(value):
             found.append(wrong_type(path, name, value))
@@ -263,7 +263,7 @@ def _format_step(name: str, accepts: FormatCheck) -> Check:
     return check
 
 
-def _enum_step(allowed: list[Any]) -> Check:
+def _enum_step(allowed: list[Any]) -> KeywordCheck:
     names = "[" + " ".join(item if isinstance(item, str) else str(item) for item in allowed) + "]"
     strings = frozenset(item for item in allowed if isinstance(item, str))
 
@@ -292,8 +292,8 @@ def _is_enum_value(value: Any, allowed: Any) -> bool:
     return same(value, allowed)
 
 
-def _list_steps(schema: Schema) -> list[Check]:
-    steps: list[Check] = []
+def _list_steps(schema: Schema) -> list[KeywordCheck]:
+    steps: list[KeywordCheck] = []
     element = items(schema)
     if element is not None:
         steps.append(_items_step(compile_check(element)))
@@ -318,7 +318,7 @@ def _list_steps(schema: Schema) -> list[Check]:
     return [*steps, check]
 
 
-def _items_step(item: Check) -> Check:
+def _items_step(item: KeywordCheck) -> KeywordCheck:
     def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
         reached = 0
         if correlation is None:
@@ -332,8 +332,8 @@ def _items_step(item: Check) -> Check:
     return check
 
 
-def _object_steps(schema: Schema) -> list[Check]:
-    steps: list[Check] = []
+def _object_steps(schema: Schema) -> list[KeywordCheck]:
+    steps: list[KeywordCheck] = []
     least, most = schema.get("minProperties"), schema.get("maxProperties")
     if least is not None or most is not None:
         steps.append(_size_step(least, most))
@@ -351,7 +351,7 @@ def _object_steps(schema: Schema) -> list[Check]:
     return steps
 
 
-def _size_step(least: int | None, most: int | None) -> Check:
+def _size_step(least: int | None, most: int | None) -> KeywordCheck:
     def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
         size = len(value)
         if least is not None and size < least:
@@ -364,7 +364,7 @@ def _size_step(least: int | None, most: int | None) -> Check:
     return check
 
 
-def _closed_step(known: frozenset[str]) -> Check:
+def _closed_step(known: frozenset[str]) -> KeywordCheck:
     def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
         for name in value.keys() - known:
             found.append(
@@ -375,7 +375,7 @@ def _closed_step(known: frozenset[str]) -> Check:
     return check
 
 
-def _additional_step(known: frozenset[str], other: Check) -> Check:
+def _additional_step(known: frozenset[str], other: KeywordCheck) -> KeywordCheck:
     def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
         reached = 0
         for name, item in value.items():
@@ -387,7 +387,7 @@ def _additional_step(known: frozenset[str], other: Check) -> Check:
     return check
 
 
-def _properties_step(fields: dict[str, Check]) -> Check:
+def _properties_step(fields: dict[str, KeywordCheck]) -> KeywordCheck:
     def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
         reached = 0
         if correlation is None:
@@ -405,7 +405,7 @@ def _properties_step(fields: dict[str, Check]) -> Check:
     return check
 
 
-def _required_step(required: list[str]) -> Check:
+def _required_step(required: list[str]) -> KeywordCheck:
     def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
         for name in required:
             if name not in value:
@@ -417,8 +417,8 @@ def _required_step(required: list[str]) -> Check:
     return check
 
 
-def _composition_steps(schema: Schema) -> list[Check]:
-    steps: list[Check] = []
+def _composition_steps(schema: Schema) -> list[KeywordCheck]:
+    steps: list[KeywordCheck] = []
     for keyword, step in (("anyOf", any_of), ("oneOf", one_of), ("allOf", all_of)):
         if schema.get(keyword):
             steps.append(step([compile_check(sub) for sub in schema[keyword]]))
@@ -514,7 +514,7 @@ class NumberCheck:
             found.append(violated(path, f"should be a multiple of {problems.number(factor)}", value))
 
 
-def any_of(options: Sequence[Check]) -> Check:
+def any_of(options: Sequence[KeywordCheck]) -> KeywordCheck:
     """Return the check that at least one option passes."""
 
     def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
@@ -533,7 +533,7 @@ def any_of(options: Sequence[Check]) -> Check:
     return check
 
 
-def one_of(options: Sequence[Check]) -> Check:
+def one_of(options: Sequence[KeywordCheck]) -> KeywordCheck:
     """Return the check that exactly one option passes."""
 
     def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
@@ -558,7 +558,7 @@ def one_of(options: Sequence[Check]) -> Check:
     return check
 
 
-def all_of(parts: Sequence[Check]) -> Check:
+def all_of(parts: Sequence[KeywordCheck]) -> KeywordCheck:
     """Return the check that every part passes."""
 
     def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:
@@ -576,7 +576,7 @@ def all_of(parts: Sequence[Check]) -> Check:
     return check
 
 
-def none_of(part: Check) -> Check:
+def none_of(part: KeywordCheck) -> KeywordCheck:
     """Return the check that a part does not pass."""
 
     def check(value: Any, correlation: Correlation | None, path: str, found: list[KeywordViolation]) -> int:

@@ -17,7 +17,7 @@ from kubewright.schema.extensions import (
     compile_list_checks,
 )
 from kubewright.schema.json_tree import NO_PATH, Schema, properties
-from kubewright.schema.openapi import Check, KeywordViolation, compile_check, field_errors, ratcheted
+from kubewright.schema.openapi import KeywordCheck, KeywordViolation, compile_check, field_errors, ratcheted
 from kubewright.schema.ratcheting import Correlation
 from kubewright.schema.rules import RuleTree, has_rules
 
@@ -130,7 +130,7 @@ class Validator:
         return bool(errors)
 
     @cached_property
-    def _check(self) -> Check:
+    def _check(self) -> KeywordCheck:
         return compile_check(self.schema)
 
     @cached_property

@@ -5,17 +5,17 @@ authorization of scrapes), `certificates` (the serving certificate). `metrics_pa
 imported here: they load libraries that an operator without metrics does not need.
 """
 
-from kubewright.serving.checks import Check, Checks
+from kubewright.serving.checks import Checks, HealthCheck
 from kubewright.serving.guard import Guard
-from kubewright.serving.http import PROBE_LIMITS, Address, BindError, BoundHttpServer, parse_address
+from kubewright.serving.http import PROBE_LIMITS, BindAddress, BindError, BoundHttpServer, parse_address
 
 __all__ = [
     "PROBE_LIMITS",
-    "Address",
+    "BindAddress",
     "BindError",
     "BoundHttpServer",
-    "Check",
     "Checks",
     "Guard",
+    "HealthCheck",
     "parse_address",
 ]

@@ -15,7 +15,7 @@ LIFE = timedelta(days=365)
 _log = logging.getLogger("kubewright.serving")
 
 
-class CertificateError(KubewrightError):
+class ServingCertificateError(KubewrightError):
     """The serving certificate cannot be loaded."""
 
 
@@ -39,7 +39,7 @@ class ServingCertificate:
                 if self._files_changed(self._directory):
                     await asyncio.to_thread(self._load, self._directory)
                     _log.info("Reloaded the serving certificate")
-            except CertificateError as error:
+            except ServingCertificateError as error:
                 _log.error("Cannot load the new serving certificate, keeping the old one: %s", error)
 
     def _files_changed(self, directory: Path) -> bool:
@@ -54,7 +54,7 @@ class ServingCertificate:
             pair = [(directory / name).read_bytes() for name in ("tls.crt", "tls.key")]
             self.context.load(*pair)
         except (OSError, ValueError) as error:
-            raise CertificateError(f"{directory}/tls.crt and tls.key: {error}") from error
+            raise ServingCertificateError(f"{directory}/tls.crt and tls.key: {error}") from error
 
     def _load_own(self) -> None:
         host = socket.gethostname()

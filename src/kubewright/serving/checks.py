@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable
 
-from kubewright.http.server import Endpoint, Request, Response, text
+from kubewright.http.server import PathEndpoint, Request, Response, text
 
-Check = Callable[[], str | None]
+HealthCheck = Callable[[], str | None]
 """Return None if healthy, else the reason of the failure."""
 
 
@@ -13,9 +13,9 @@ class Checks:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._checks: dict[str, Check] = {"ping": lambda: None}
+        self._checks: dict[str, HealthCheck] = {"ping": lambda: None}
 
-    def add(self, name: str, check: Check) -> None:
+    def add(self, name: str, check: HealthCheck) -> None:
         """Add a check under a name."""
         self._checks[name] = check
 
@@ -26,12 +26,12 @@ class Checks:
         return {name: reason for name, reason in found if reason is not None}
 
     @property
-    def routes(self) -> list[Endpoint]:
+    def routes(self) -> list[PathEndpoint]:
         """Return the paths to serve."""
         return [
-            Endpoint(f"/{self.name}", self._serve_all),
-            Endpoint(f"/{self.name}/", self._serve_all),
-            Endpoint(f"/{self.name}/*", self._serve_one),
+            PathEndpoint(f"/{self.name}", self._serve_all),
+            PathEndpoint(f"/{self.name}/", self._serve_all),
+            PathEndpoint(f"/{self.name}/*", self._serve_one),
         ]
 
     def _serve_all(self, request: Request) -> Response:

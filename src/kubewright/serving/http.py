@@ -20,21 +20,21 @@ class BindError(KubewrightError):
     """The server cannot listen on an address."""
 
 
-class Address(NamedTuple):
+class BindAddress(NamedTuple):
     """A bind address; an empty host means every interface."""
 
     host: str
     port: int
 
 
-def parse_address(text: str) -> Address | None:
+def parse_address(text: str) -> BindAddress | None:
     """Parse a bind address as controller-runtime does: `:8080`, `127.0.0.1:0`, `[::1]:9443`; return None for `0` (off)."""
     if text in ("", "0"):
         return None
     host, separator, port = text.rpartition(":")
     if not separator or not port.isdecimal() or int(port) > 65535:
         raise BindError(f'bind address {text!r}: write it as ":8080", "127.0.0.1:8080", or "0" for off')
-    return Address(host.removeprefix("[").removesuffix("]"), int(port))
+    return BindAddress(host.removeprefix("[").removesuffix("]"), int(port))
 
 
 class BoundHttpServer(server.HttpServer):
@@ -42,7 +42,7 @@ class BoundHttpServer(server.HttpServer):
 
     def __init__(
         self,
-        address: Address,
+        address: BindAddress,
         handler: Handler,
         *,
         tls: ssl.SSLContext | None = None,

@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 
 from kubewright.api import ObjectKey
-from kubewright.http.server import JSON, Endpoint, Request, Response, Router, text
+from kubewright.http.server import JSON, PathEndpoint, Request, Response, Router, text
 from kubewright.journal import Journal, Redactor, record_of
 from kubewright.serving.guard import Guard
-from kubewright.serving.http import Address, BoundHttpServer
+from kubewright.serving.http import BindAddress, BoundHttpServer
 
 PATH = "/journal"
 MAX_RECORDS = 100
@@ -47,9 +47,9 @@ class JournalPage:
         self._token = token
 
     @property
-    def routes(self) -> list[Endpoint]:
+    def routes(self) -> list[PathEndpoint]:
         """Return the paths to serve."""
-        return [Endpoint(PATH, self._serve)]
+        return [PathEndpoint(PATH, self._serve)]
 
     async def _serve(self, request: Request) -> Response:
         refusal = await self._refusal(request)
@@ -92,7 +92,7 @@ class LocalJournal:
         self._path = path
         self._token = secrets.token_urlsafe(24)
         page = JournalPage(journal, redactor, describe, token=self._token)
-        self._server = BoundHttpServer(Address("127.0.0.1", 0), Router(page.routes))
+        self._server = BoundHttpServer(BindAddress("127.0.0.1", 0), Router(page.routes))
 
     @property
     def server(self) -> BoundHttpServer:

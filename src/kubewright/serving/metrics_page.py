@@ -8,7 +8,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from kubewright.http.server import Endpoint, Request, Response
+from kubewright.http.server import PathEndpoint, Request, Response
 from kubewright.metrics import Registry
 from kubewright.serving.guard import Guard
 
@@ -22,9 +22,9 @@ class MetricsPage:
         self._process = ProcessCollector(registry=None)
 
     @property
-    def routes(self) -> list[Endpoint]:
+    def routes(self) -> list[PathEndpoint]:
         """Return the paths to serve."""
-        return [Endpoint("/metrics", self._serve)]
+        return [PathEndpoint("/metrics", self._serve)]
 
     async def _serve(self, request: Request) -> Response:
         if self._guard is not None:

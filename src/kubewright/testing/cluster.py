@@ -22,7 +22,7 @@ from kubewright.manager import Manager, ManagerOptions, WebhookOptions
 from kubewright.schema import crd
 from kubewright.testing.accounts import grant, revoke
 from kubewright.testing.environments import ServerName
-from kubewright.testing.failure_report import History, describe_failure
+from kubewright.testing.failure_report import ObjectHistory, describe_failure
 from kubewright.testing.recorder import Recorder
 from kubewright.testing.virtual_time import OnOneLoop
 from kubewright.testing.waiting import DEFAULT_TIMEOUT, POLL_INTERVAL, comes_of_absence, poll
@@ -203,7 +203,7 @@ class Cluster(OnOneLoop):
         """
         __tracebackhide__ = True
         namespace = self.namespace if kind_of(kind).namespaced else ""
-        history = History(asyncio.get_running_loop().time())
+        history = ObjectHistory(asyncio.get_running_loop().time())
 
         async def look() -> Any:
             try:
@@ -277,7 +277,7 @@ class Cluster(OnOneLoop):
         name: str,
         failure: str,
         timeout: float,
-        history: History | None = None,
+        history: ObjectHistory | None = None,
     ) -> Any:
         # pytest shows the line of the test, not of this function.
         __tracebackhide__ = True

@@ -24,7 +24,7 @@ _LINES = 20
 _MISSING = object()
 
 
-class History:
+class ObjectHistory:
     """The changes of one object, as seen by polling."""
 
     def __init__(self, began: float) -> None:
@@ -67,7 +67,7 @@ async def describe_failure(
     name: str,
     namespace: str,
     log: Sequence[str],
-    history: History | None = None,
+    history: ObjectHistory | None = None,
 ) -> str:
     """Show the object as it is, its last changes, and its Events and the operator's log in the order of time."""
     try:
@@ -85,7 +85,7 @@ async def describe_failure(
     return "\n".join(parts)
 
 
-class Moment(NamedTuple):
+class TimedLine(NamedTuple):
     """Something that happened, and when."""
 
     at: float
@@ -98,26 +98,26 @@ def folded(lines: Sequence[str]) -> list[str]:
     return [text if count == 1 else f"({count} times) {text}" for text, count in runs]
 
 
-def _in_order(moments: Sequence[Moment]) -> list[str]:
+def _in_order(moments: Sequence[TimedLine]) -> list[str]:
     ordered = sorted(moments, key=lambda moment: moment.at)[-_LINES:]
     began = ordered[0].at
     return [indent(f"{moment.at - began:6.2f} s  {moment.text}", "  ") for moment in ordered]
 
 
-def _logged(log: Sequence[str]) -> list[Moment]:
+def _logged(log: Sequence[str]) -> list[TimedLine]:
     """Return the lines of the log; of equal ones in a row, the first with their number."""
     runs = [list(run) for _, run in itertools.groupby(log)]
-    return [Moment(getattr(run[0], "created", 0.0), *folded(run)) for run in runs]
+    return [TimedLine(getattr(run[0], "created", 0.0), *folded(run)) for run in runs]
 
 
-async def _events(client: Client, name: str, namespace: str) -> list[Moment]:
+async def _events(client: Client, name: str, namespace: str) -> list[TimedLine]:
     if not namespace:
         return []
     try:
         found = await client.list(_EVENTS, namespace=namespace, fields=f"involvedObject.name={name}")
     except KubewrightError as error:
-        return [Moment(time.time(), f"the Events cannot be read: {error}")]
-    return [Moment(_time_of(event), _line(event)) for event in found]
+        return [TimedLine(time.time(), f"the Events cannot be read: {error}")]
+    return [TimedLine(_time_of(event), _line(event)) for event in found]
 
 
 def _time_of(event: dict[str, Any]) -> float:

@@ -34,7 +34,7 @@ from kubewright.api import (
 from kubewright.webhook import Conversion, review_conversion, versions_of
 
 T = TypeVar("T", bound=Object)
-Strategy = st.SearchStrategy[Any]
+_Strategy = st.SearchStrategy[Any]
 
 _INT32, _INT64 = 2**31, 2**63
 _MOST = 3
@@ -91,9 +91,9 @@ class _Maker:
     """Strategies by type; classes are made once, so that kinds may hold themselves."""
 
     def __init__(self) -> None:
-        self._known: dict[type, Strategy] = {Meta: _metadata()}
+        self._known: dict[type, _Strategy] = {Meta: _metadata()}
 
-    def struct(self, cls: type[msgspec.Struct]) -> Strategy:
+    def struct(self, cls: type[msgspec.Struct]) -> _Strategy:
         if cls not in self._known:
             self._known[cls] = st.deferred(lambda: made)
             types, said = field_types(cls), field_info(cls)
@@ -104,7 +104,7 @@ class _Maker:
             made = st.builds(cls, **fields)
         return self._known[cls]
 
-    def field(self, annotation: Any, said: Field) -> Strategy:
+    def field(self, annotation: Any, said: Field) -> _Strategy:
         if get_origin(annotation) is Annotated:
             return self.field(get_args(annotation)[0], said)
         if said.enum:
@@ -125,7 +125,7 @@ class _Maker:
             return st.one_of(*(self.field(part, said) for part in arguments))
         return self._plain(annotation, said)
 
-    def _list(self, item: Any, said: Field) -> Strategy:
+    def _list(self, item: Any, said: Field) -> _Strategy:
         return st.lists(
             self.field(item, _inner(item)),
             min_size=said.min_items or 0,
@@ -133,7 +133,7 @@ class _Maker:
             unique_by=_identity(said),
         )
 
-    def _plain(self, cls: Any, said: Field) -> Strategy:
+    def _plain(self, cls: Any, said: Field) -> _Strategy:
         if cls is int:
             return _integers(said)
         if cls is float:
@@ -165,7 +165,7 @@ def _inner(annotation: Any) -> Field:
     return next((extra for extra in extras if isinstance(extra, Field)), Field())
 
 
-def _metadata() -> Strategy:
+def _metadata() -> _Strategy:
     word = st.sampled_from(["a", "b-1"])
     labels = st.dictionaries(word, word, max_size=2)
     return st.builds(Meta, word, namespace=word, labels=labels, annotations=labels)
@@ -175,7 +175,7 @@ def _most(least: int | None, most: int | None) -> int:
     return min(most, (least or 0) + _MOST) if most is not None else (least or 0) + _MOST
 
 
-def _integers(said: Field) -> Strategy:
+def _integers(said: Field) -> _Strategy:
     reach = _INT64 if said.int64 else _INT32
     low = max(_least(said.ge, -reach), _least(said.gt, -reach - 1) + 1)
     high = min(_least(said.le, reach - 1), _least(said.lt, reach) - 1)
@@ -187,7 +187,7 @@ def _least(bound: float | None, otherwise: int) -> int:
     return otherwise if bound is None else int(bound)
 
 
-def _floats(said: Field) -> Strategy:
+def _floats(said: Field) -> _Strategy:
     low, high = said.ge if said.ge is not None else said.gt, said.le if said.le is not None else said.lt
     return st.floats(
         low,
@@ -199,7 +199,7 @@ def _floats(said: Field) -> Strategy:
     )
 
 
-def _texts(said: Field) -> Strategy:
+def _texts(said: Field) -> _Strategy:
     least, most = said.min_length or 0, said.max_length
     if said.format in _FORMATS:
         return _FORMATS[said.format]
@@ -214,16 +214,16 @@ def _texts(said: Field) -> Strategy:
 _SECONDS = st.datetimes(datetime(1971, 1, 1), datetime(2100, 1, 1)).map(  # noqa: DTZ001 (the zone is put in below)
     lambda moment: moment.replace(microsecond=0, tzinfo=UTC)
 )
-_WIRE: Strategy = st.recursive(
+_WIRE: _Strategy = st.recursive(
     st.booleans() | st.integers(-_INT32, _INT32) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_LABEL, inner, max_size=2),
     max_leaves=4,
 )
-_FORMATS: dict[str, Strategy] = {
+_FORMATS: dict[str, _Strategy] = {
     "date-time": _SECONDS.map(lambda moment: moment.isoformat().replace("+00:00", "Z")),
     "uuid": st.uuids().map(str),
 }
-_PLAIN: dict[Any, Strategy] = {
+_PLAIN: dict[Any, _Strategy] = {
     bool: st.booleans(),
     bytes: st.binary(max_size=8),
     type(None): st.none(),

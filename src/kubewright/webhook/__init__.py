@@ -30,13 +30,13 @@ from kubewright.webhook.authentication import (
 from kubewright.webhook.conversion import Conversion, Versions, versions_of
 from kubewright.webhook.conversion_review import ConversionAnswer, conversion_failure, review_conversion
 from kubewright.webhook.declaration import Admission, mutating_webhook, validating_webhook
-from kubewright.webhook.endpoints import CONVERT_PATH, Endpoint, Endpoints, Webhook
+from kubewright.webhook.endpoints import CONVERT_PATH, Endpoints, Webhook, WebhookEndpoint
 from kubewright.webhook.envelope import BadReview
 from kubewright.webhook.findings import AuditAnnotation, Denial, Problem, Warned, audit, denied, warning
 from kubewright.webhook.naming import WebhookNames
 from kubewright.webhook.options import Lifetimes, Reach, WebhookOptions
 from kubewright.webhook.permissions import certificate_rules, registration_rules, webhook_rules
-from kubewright.webhook.request import AdmissionRequest, GroupVersionResource, Operation, User
+from kubewright.webhook.request import AdmissionRequest, Operation, User
 
 __all__ = [
     "AUTHENTICATE_PATH",
@@ -49,9 +49,7 @@ __all__ = [
     "Conversion",
     "ConversionAnswer",
     "Denial",
-    "Endpoint",
     "Endpoints",
-    "GroupVersionResource",
     "Lifetimes",
     "Operation",
     "Problem",
@@ -62,6 +60,7 @@ __all__ = [
     "Versions",
     "Warned",
     "Webhook",
+    "WebhookEndpoint",
     "WebhookNames",
     "WebhookOptions",
     "audit",

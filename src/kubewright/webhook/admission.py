@@ -24,10 +24,11 @@ from kubewright.api import (
     parse,
     typed_diff,
 )
+from kubewright.api.identity import GroupVersionResource
 from kubewright.webhook.declaration import Admission, Findings
 from kubewright.webhook.envelope import BadReview, identity, read_review
 from kubewright.webhook.findings import AuditAnnotation, Denial, Problem, Warned
-from kubewright.webhook.request import AdmissionRequest, GroupVersionResource, Operation, User
+from kubewright.webhook.request import AdmissionRequest, Operation, User
 
 API_VERSION = "admission.k8s.io/v1"
 OLD_API_VERSION = "admission.k8s.io/v1beta1"

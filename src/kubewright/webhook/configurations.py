@@ -4,7 +4,7 @@ from base64 import b64encode
 from dataclasses import dataclass
 from typing import Any
 
-from kubewright.api import DeclarationError
+from kubewright.api import DeclarationError, JsonObject
 from kubewright.schema.cel import (
     BOOL,
     DYN,
@@ -14,7 +14,7 @@ from kubewright.schema.cel import (
     authorization_library,
 )
 from kubewright.webhook.declaration import Admission, FailurePolicy
-from kubewright.webhook.endpoints import CONVERT_PATH, Endpoint, Endpoints
+from kubewright.webhook.endpoints import CONVERT_PATH, Endpoints, WebhookEndpoint
 from kubewright.webhook.naming import WebhookNames
 
 GROUP = "admissionregistration.k8s.io"
@@ -22,7 +22,6 @@ REVIEW_VERSIONS = ["v1"]
 SERVICE_PORT = 443
 REPLACED = "kubewright/replaced"
 """Annotation with what a run by URL replaced; the run that ends last restores it."""
-JsonObject = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +121,7 @@ def switched(desired: JsonObject, other: str, replaced: str | None) -> JsonObjec
     return {"metadata": {"annotations": {REPLACED: replaced}}, "spec": {"conversion": conversion}}
 
 
-def _entry(endpoint: Endpoint, address: WebhookAddress) -> JsonObject:
+def _entry(endpoint: WebhookEndpoint, address: WebhookAddress) -> JsonObject:
     webhook = endpoint.webhook
     entry: JsonObject = {
         "name": endpoint.name,

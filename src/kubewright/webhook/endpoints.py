@@ -15,7 +15,7 @@ CONVERT_PATH = "/convert"
 Webhook: TypeAlias = Admission[Any] | Conversion[Any, Any] | Authentication
 
 
-class Endpoint(msgspec.Struct, frozen=True):
+class WebhookEndpoint(msgspec.Struct, frozen=True):
     """One admission webhook with its path and its name in the webhook configuration."""
 
     webhook: Admission[Any]
@@ -41,18 +41,18 @@ class Endpoints:
             if each.path in taken:
                 raise DeclarationError(f"{each!r}: path={each.path!r} is taken: choose another")
             taken.add(each.path)
-        self.admissions: tuple[Endpoint, ...] = tuple(_endpoints(admissions, taken))
+        self.admissions: tuple[WebhookEndpoint, ...] = tuple(_endpoints(admissions, taken))
 
     def __bool__(self) -> bool:
         return bool(self.admissions or self.conversions or self.authentications)
 
     @property
-    def mutating(self) -> tuple[Endpoint, ...]:
+    def mutating(self) -> tuple[WebhookEndpoint, ...]:
         """Return the mutating webhooks, in the order of their declaration."""
         return tuple(endpoint for endpoint in self.admissions if endpoint.webhook.mutates)
 
     @property
-    def validating(self) -> tuple[Endpoint, ...]:
+    def validating(self) -> tuple[WebhookEndpoint, ...]:
         """Return the validating webhooks."""
         return tuple(endpoint for endpoint in self.admissions if not endpoint.webhook.mutates)
 
@@ -86,7 +86,7 @@ class Endpoints:
                 )
 
 
-def _endpoints(admissions: Iterable[Admission[Any]], taken: Iterable[str]) -> Iterable[Endpoint]:
+def _endpoints(admissions: Iterable[Admission[Any]], taken: Iterable[str]) -> Iterable[WebhookEndpoint]:
     """Yield endpoints with kubebuilder's paths; a further webhook of the same kind appends its name."""
     paths = set(taken)
     seen: dict[tuple[bool, str], Admission[Any]] = {}
@@ -101,7 +101,7 @@ def _endpoints(admissions: Iterable[Admission[Any]], taken: Iterable[str]) -> It
         if other is not webhook:
             raise DeclarationError(f'{webhook!r} is declared twice: give one of them name="..."')
         paths.add(path)
-        yield Endpoint(webhook, path, name)
+        yield WebhookEndpoint(webhook, path, name)
 
 
 def _path(webhook: Admission[Any]) -> str:

@@ -1,21 +1,14 @@
 """The request that an admission function is called with."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 
 from kubewright.api import GroupVersionKind
+from kubewright.api.identity import GroupVersionResource
 
 Operation = Literal["create", "update", "delete", "connect"]
-
-
-class GroupVersionResource(NamedTuple):
-    """Group, version and plural name of a resource, as in URLs."""
-
-    group: str
-    version: str
-    resource: str
 
 
 class User(msgspec.Struct, frozen=True, gc=False):

@@ -14,7 +14,7 @@ from kubewright.api.builtin import core_v1
 from kubewright.cli.app import main
 from kubewright.cli.why.cluster import RelatedObjects
 from kubewright.cli.why.explanation import explain
-from kubewright.cli.why.sources import Journal, journal_file
+from kubewright.cli.why.sources import ObjectJournal, journal_file
 from kubewright.client import ApiRequest, Client, ClusterConfig
 from kubewright.journal import ReconcileRecord
 from kubewright.manager import ManagerOptions
@@ -205,7 +205,7 @@ def record(**fields: Any) -> ReconcileRecord:
 
 
 def waits(document: dict[str, Any], *records: ReconcileRecord, **journal: Any) -> list[str]:
-    journals = [Journal(source="the operator", reconciles=list(records), **journal)]
+    journals = [ObjectJournal(source="the operator", reconciles=list(records), **journal)]
     return explain(document, RelatedObjects(), journals, now=NOW, limit=5).waiting_for
 
 

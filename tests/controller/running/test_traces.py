@@ -12,7 +12,7 @@ import pytest
 
 from kubewright.api import Meta
 from kubewright.controller import Context, Controller, needs
-from kubewright.manager.parts import Part
+from kubewright.manager.parts import OptionalModule
 from kubewright.testing import Cluster, eventually
 
 from .kinds import Box, BoxStatus, Paper
@@ -125,9 +125,9 @@ async def test_an_installed_opentelemetry_is_used_by_default(
 ) -> None:
     await cluster.install(Box, Paper)
     tracer = FakeTracer()
-    installed = ModuleType(Part.OPENTELEMETRY.value)
+    installed = ModuleType(OptionalModule.OPENTELEMETRY.value)
     installed.get_tracer = lambda name: tracer if name == "kubewright" else None  # pyright: ignore[reportAttributeAccessIssue]
-    monkeypatch.setitem(sys.modules, Part.OPENTELEMETRY.value, installed)
+    monkeypatch.setitem(sys.modules, OptionalModule.OPENTELEMETRY.value, installed)
     async with running(cluster, BOXES) as manager:
         await cluster.create(Box(Meta("a")))
         await settled(manager)

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from devserver_http import APPLY, Http
 
 from kubewright.certificates import Authority
-from kubewright.devserver import Attributes, Server, ServerCredentials, User
+from kubewright.devserver import AuthorizationAttributes, Server, ServerCredentials, UserInfo
 
 Key = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
@@ -149,7 +149,7 @@ async def test_the_authorization_mode_decides_about_users_without_roles(mode: An
 async def test_the_observer_sees_what_requests_use_and_not_what_reviews_ask() -> None:
     seen: list[tuple[str, str, str, bool]] = []
 
-    def observe(user: User, attributes: Attributes, allowed: bool) -> None:
+    def observe(user: UserInfo, attributes: AuthorizationAttributes, allowed: bool) -> None:
         seen.append((user.name, attributes.verb, attributes.resource, allowed))
 
     async with Server(authorization_observer=observe) as server, Http(server) as http:

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubewright.devserver.auth.rules import allows, compact, describe, uncovered
-from kubewright.devserver.request.identity import Attributes
+from kubewright.devserver.request.identity import AuthorizationAttributes
 
 GROUPS, RESOURCES, VERBS = ["", "apps"], ["pods", "pods/log", "deployments"], ["get", "list", "create"]
 RULES = st.fixed_dictionaries(
@@ -13,7 +13,7 @@ RULES = st.fixed_dictionaries(
     }
 )
 REQUESTS = st.builds(
-    lambda verb, group, resource: Attributes(
+    lambda verb, group, resource: AuthorizationAttributes(
         verb, group, "v1", *(resource.split("/") if "/" in resource else (resource, ""))
     ),
     st.sampled_from(VERBS),
@@ -29,34 +29,34 @@ def rule(
 
 
 def test_a_rule_allows_its_verb_on_its_resource_only() -> None:
-    assert allows(rule(), Attributes("get", "", "v1", "pods"))
-    assert not allows(rule(), Attributes("list", "", "v1", "pods"))
-    assert not allows(rule(), Attributes("get", "apps", "v1", "pods"))
-    assert not allows(rule(), Attributes("get", "", "v1", "pods", "log"))
+    assert allows(rule(), AuthorizationAttributes("get", "", "v1", "pods"))
+    assert not allows(rule(), AuthorizationAttributes("list", "", "v1", "pods"))
+    assert not allows(rule(), AuthorizationAttributes("get", "apps", "v1", "pods"))
+    assert not allows(rule(), AuthorizationAttributes("get", "", "v1", "pods", "log"))
 
 
 def test_a_star_subresource_covers_it_on_every_resource() -> None:
-    assert allows(rule(resources="*/log"), Attributes("get", "", "v1", "pods", "log"))
-    assert not allows(rule(resources="*/log"), Attributes("get", "", "v1", "pods"))
+    assert allows(rule(resources="*/log"), AuthorizationAttributes("get", "", "v1", "pods", "log"))
+    assert not allows(rule(resources="*/log"), AuthorizationAttributes("get", "", "v1", "pods"))
 
 
 def test_resource_names_limit_a_rule() -> None:
     named = rule(resourceNames=["a"])
-    assert allows(named, Attributes("get", "", "v1", "pods", "", "ns", "a"))
-    assert not allows(named, Attributes("get", "", "v1", "pods", "", "ns", "b"))
-    assert not allows(named, Attributes("get", "", "v1", "pods"))
+    assert allows(named, AuthorizationAttributes("get", "", "v1", "pods", "", "ns", "a"))
+    assert not allows(named, AuthorizationAttributes("get", "", "v1", "pods", "", "ns", "b"))
+    assert not allows(named, AuthorizationAttributes("get", "", "v1", "pods"))
 
 
 def test_paths_match_exactly_or_by_prefix() -> None:
     paths = {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/apis/*"]}
-    assert allows(paths, Attributes("get", path="/healthz"))
-    assert allows(paths, Attributes("get", path="/apis/apps"))
-    assert not allows(paths, Attributes("get", path="/healthz/etcd"))
+    assert allows(paths, AuthorizationAttributes("get", path="/healthz"))
+    assert allows(paths, AuthorizationAttributes("get", path="/apis/apps"))
+    assert not allows(paths, AuthorizationAttributes("get", path="/healthz/etcd"))
 
 
 @given(st.lists(RULES, max_size=3), st.lists(RULES, max_size=3), REQUESTS)
 def test_rules_that_cover_others_allow_all_they_allow(
-    owned: list[dict[str, list[str]]], wanted: list[dict[str, list[str]]], request: Attributes
+    owned: list[dict[str, list[str]]], wanted: list[dict[str, list[str]]], request: AuthorizationAttributes
 ) -> None:
     if not uncovered(owned, wanted) and any(allows(one, request) for one in wanted):
         assert any(allows(one, request) for one in owned)

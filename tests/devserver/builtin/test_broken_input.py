@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kubewright.api import GroupVersionKind
 from kubewright.devserver.builtin import strategy_for
 from kubewright.devserver.objects import copy
-from kubewright.devserver.wire import DecodeError, load_types
+from kubewright.devserver.wire import WireDecodeError, load_types
 
 TYPES = load_types()
 CASES = [entry["case"] for entry in recording("accepted")]
@@ -67,7 +67,7 @@ def test_a_damaged_object_is_accepted_or_refused(index: int, seed: int) -> None:
     strategy = strategy_for(gvk.group, gvk.kind)
     try:
         obj, _ = TYPES.decode(gvk, broken)
-    except DecodeError:
+    except WireDecodeError:
         return
     obj.update(kind=gvk.kind, apiVersion=gvk.api_version)
     obj["metadata"].update(uid="u", creationTimestamp="2026-01-01T00:00:00Z")

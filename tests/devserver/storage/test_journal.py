@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from kubewright.api import ConfigError
-from kubewright.devserver.storage import Journal, ObjectStore
+from kubewright.devserver.storage import DataFile, ObjectStore
 
 WRITER = """
 import itertools, sys
 from pathlib import Path
-from kubewright.devserver.storage import Journal, ObjectStore
+from kubewright.devserver.storage import DataFile, ObjectStore
 
-store = ObjectStore(Journal(Path(sys.argv[1])), lambda: 0.0)
+store = ObjectStore(DataFile(Path(sys.argv[1])), lambda: 0.0)
 pods = store.collection("pods")
 for number in itertools.count():
     key = f"a/{number % 7}"
@@ -42,12 +42,12 @@ def test_a_file_that_is_not_a_data_file_is_an_error_and_unchanged(tmp_path: Path
     (tmp_path / "notes").write_text("not a database, and long enough to be looked at as one")
     for place, why in (("notes", "file is not a database"), ("no/where", "No such file or directory")):
         with pytest.raises(ConfigError, match=f"cannot keep a cluster in .*{place}: {why}"):
-            Journal(tmp_path / place)
+            DataFile(tmp_path / place)
     assert (tmp_path / "notes").read_text().startswith("not a database")
 
 
 def open_store(file: Path) -> ObjectStore:
-    return ObjectStore(Journal(file), lambda: 0.0)
+    return ObjectStore(DataFile(file), lambda: 0.0)
 
 
 def test_all_objects_exist_after_a_restart(tmp_path: Path) -> None:
@@ -120,12 +120,12 @@ def killed_writer(file: Path, writes: int) -> tuple[dict[str, str], int]:
 
 def test_a_file_of_a_newer_kubernetes_or_another_format_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "data.db"
-    Journal(file, "1.36").close()
-    Journal(file, "1.37").close()
+    DataFile(file, "1.36").close()
+    DataFile(file, "1.37").close()
     with pytest.raises(ConfigError, match=r"holds a cluster of Kubernetes 1\.37, this server is 1\.36"):
-        Journal(file, "1.36")
-    journal = Journal(file, "1.37")
+        DataFile(file, "1.36")
+    journal = DataFile(file, "1.37")
     journal.keep_setting("format", b"99")
     journal.close()
     with pytest.raises(ConfigError, match="has format 99, this version of kubewright reads format 1"):
-        Journal(file, "1.37")
+        DataFile(file, "1.37")

@@ -8,7 +8,7 @@ import pytest
 
 from kubewright.api import GroupVersionKind
 from kubewright.devserver.objects import encode
-from kubewright.devserver.wire import DecodeError, load_types, parse_json, parse_yaml
+from kubewright.devserver.wire import WireDecodeError, load_types, parse_json, parse_yaml
 
 TYPES = load_types()
 CORPUS = json.loads((Path(__file__).parent / "data" / "decoding.json").read_bytes())
@@ -73,7 +73,7 @@ def test_bodies_are_decoded_as_by_the_real_server(answer: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("answer", REFUSED, ids=lambda answer: answer["body"][:60])
 def test_bodies_are_refused_with_the_messages_of_the_real_server(answer: dict[str, Any]) -> None:
-    with pytest.raises(DecodeError) as problem:
+    with pytest.raises(WireDecodeError) as problem:
         read(answer)
     assert str(problem.value) in answer["message"]
 

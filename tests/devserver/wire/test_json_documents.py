@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubewright.devserver.objects import encode
-from kubewright.devserver.wire import DecodeError, parse_json, untyped
+from kubewright.devserver.wire import WireDecodeError, parse_json, untyped
 
 JSON = st.recursive(
     st.none()
@@ -46,7 +46,7 @@ JSON = st.recursive(
     ],
 )
 def test_json_errors_have_the_messages_of_go(body: bytes, text: str) -> None:
-    with pytest.raises(DecodeError) as problem:
+    with pytest.raises(WireDecodeError) as problem:
         parse_json(body)
     assert str(problem.value) == text
 
@@ -54,18 +54,18 @@ def test_json_errors_have_the_messages_of_go(body: bytes, text: str) -> None:
 def test_refuses_nesting_that_is_too_deep() -> None:
     assert parse_json(b"[" * 200 + b"]" * 200)[0]
     for depth in (201, 900, 9000):
-        with pytest.raises(DecodeError, match="exceeded max depth"):
+        with pytest.raises(WireDecodeError, match="exceeded max depth"):
             parse_json(b'{"a":' * depth + b"1" + b"}" * depth)
     value: Any = 1
     for _ in range(5000):
         value = [value]
-    with pytest.raises(DecodeError, match="exceeded max depth"):
+    with pytest.raises(WireDecodeError, match="exceeded max depth"):
         untyped(value)
 
 
 @pytest.mark.parametrize("body", [b"1e999", b"-1e999", b"1" * 5000])
 def test_refuses_numbers_that_no_float_holds(body: bytes) -> None:
-    with pytest.raises(DecodeError, match="number"):
+    with pytest.raises(WireDecodeError, match="number"):
         parse_json(body)
 
 
@@ -95,7 +95,7 @@ def test_encoded_documents_decode_to_equal_values(value: Any) -> None:
 def test_never_fails_but_with_a_decode_error(body: bytes) -> None:
     try:
         value, _ = parse_json(body)
-    except DecodeError:
+    except WireDecodeError:
         return
     encode(value)
 

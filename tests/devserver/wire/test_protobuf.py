@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kubewright.api import GroupVersionKind
 from kubewright.devserver.data import RELEASE
-from kubewright.devserver.wire import DecodeError, load_types, parse_json, parse_yaml
+from kubewright.devserver.wire import WireDecodeError, load_types, parse_json, parse_yaml
 
 TYPES = load_types()
 GOLDEN = (
@@ -100,7 +100,7 @@ def test_skips_fields_it_does_not_know() -> None:
     ],
 )  # fmt: skip
 def test_refuses_truncated_and_foreign_messages(data: bytes, text: str) -> None:
-    with pytest.raises(DecodeError) as problem:
+    with pytest.raises(WireDecodeError) as problem:
         TYPES.decode_protobuf(data)
     assert str(problem.value) == text
 
@@ -110,13 +110,13 @@ def test_refuses_messages_nested_without_end() -> None:
     for _ in range(200):
         data = field(27, data)[:0] + bytes([27 << 3 & 127 | 2 | 128, 27 >> 4]) + varint(len(data)) + data
     crd = field(2, field(7, field(4, field(1, data))))
-    with pytest.raises(DecodeError):
+    with pytest.raises(WireDecodeError):
         TYPES.decode_protobuf(body("apiextensions.k8s.io/v1", "CustomResourceDefinition", crd))
 
 
 @given(st.sampled_from(["v1 Pod", "apps/v1 Deployment", "v1 Secret", "v1 Event"]), st.binary(max_size=120))
 def test_never_fails_but_with_a_decode_error(kind: str, data: bytes) -> None:
-    with contextlib.suppress(DecodeError):
+    with contextlib.suppress(WireDecodeError):
         TYPES.decode_protobuf(body(*kind.split(), data))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kubewright.api import GroupVersionKind, PatchError
-from kubewright.devserver.wire import DecodeError, load_types
+from kubewright.devserver.wire import WireDecodeError, load_types
 
 TYPES = load_types()
 POD = GroupVersionKind("", "v1", "Pod")
@@ -168,14 +168,14 @@ def test_lists_no_more_than_a_hundred_unknown_fields() -> None:
     ],
 )  # fmt: skip
 def test_refuses_values_with_the_messages_of_go(gvk: GroupVersionKind, value: Any, text: str) -> None:
-    with pytest.raises(DecodeError) as problem:
+    with pytest.raises(WireDecodeError) as problem:
         TYPES.decode(gvk, value)
     assert str(problem.value) == text
 
 
 def test_refuses_quantities_with_the_messages_of_the_real_server() -> None:
     pod = {"spec": {"containers": [{"resources": {"limits": {"cpu": "x"}}}]}}
-    with pytest.raises(DecodeError, match="quantities must match the regular expression"):
+    with pytest.raises(WireDecodeError, match="quantities must match the regular expression"):
         TYPES.decode(POD, pod)
 
 

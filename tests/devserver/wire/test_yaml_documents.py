@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewright.devserver.wire import DecodeError, parse_yaml
+from kubewright.devserver.wire import WireDecodeError, parse_yaml
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_json_documents_are_read_as_json() -> None:
     ],
 )
 def test_refuses_values_that_json_does_not_have(body: bytes, text: str) -> None:
-    with pytest.raises(DecodeError) as problem:
+    with pytest.raises(WireDecodeError) as problem:
         parse_yaml(body)
     assert text in str(problem.value)
 
@@ -93,11 +93,11 @@ def test_refuses_values_that_json_does_not_have(body: bytes, text: str) -> None:
 def test_refuses_an_alias_bomb() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
-    with pytest.raises(DecodeError, match="excessive aliasing"):
+    with pytest.raises(WireDecodeError, match="excessive aliasing"):
         parse_yaml("\n".join(lines).encode())
 
 
 @given(st.binary(max_size=200))
 def test_never_fails_but_with_a_decode_error(body: bytes) -> None:
-    with contextlib.suppress(DecodeError):
+    with contextlib.suppress(WireDecodeError):
         parse_yaml(body)

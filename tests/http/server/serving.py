@@ -8,7 +8,6 @@ from typing import Any
 from http_wire import HttpConnection, connected
 
 from kubewright.http.server import (
-    Answer,
     BodyWriter,
     Handler,
     HangUp,
@@ -16,6 +15,7 @@ from kubewright.http.server import (
     Limits,
     Request,
     Response,
+    ServerResponse,
     Stream,
     text,
 )
@@ -36,7 +36,7 @@ class Paths(Handler):
         self.admitted += 1
         return text(404, "not found") if request.path == "/missing" else LARGEST
 
-    def handle(self, request: Request) -> Answer | Coroutine[Any, Any, Answer]:
+    def handle(self, request: Request) -> ServerResponse | Coroutine[Any, Any, ServerResponse]:
         self.asked.append(request)
         match request.path.split("/")[1]:
             case "later" | "never":
@@ -68,7 +68,7 @@ class Paths(Handler):
             case _:
                 return Response(200, request.body or request.path.encode(), "text/plain")
 
-    async def _later(self, request: Request) -> Answer:
+    async def _later(self, request: Request) -> ServerResponse:
         try:
             await self.let.wait()
         except asyncio.CancelledError:
@@ -76,7 +76,7 @@ class Paths(Handler):
             raise
         return text(200, request.path)
 
-    async def _fail(self, error: BaseException) -> Answer:
+    async def _fail(self, error: BaseException) -> ServerResponse:
         raise error
 
     async def _stream(self, writer: BodyWriter) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from http_wire import connected
 
-from kubewright.http.server import Answer, Handler, HttpServer, Request, Upgrade, text
+from kubewright.http.server import Handler, HttpServer, Request, ServerResponse, Upgrade, text
 
 
 class Echo(asyncio.Protocol):
@@ -26,7 +26,7 @@ class Switching(Handler):
     def __init__(self) -> None:
         self.let = asyncio.Event()
 
-    def handle(self, request: Request) -> Answer | Coroutine[Any, Any, Answer]:
+    def handle(self, request: Request) -> ServerResponse | Coroutine[Any, Any, ServerResponse]:
         return self._switch() if request.upgrade else text(200, "done")
 
     async def _switch(self) -> Upgrade:
@@ -62,7 +62,7 @@ async def test_bytes_before_the_upgrade_belong_to_the_next_protocol() -> None:
 
 async def test_a_refused_upgrade_closes_the_connection_after_its_response() -> None:
     class Plain(Handler):
-        def handle(self, request: Request) -> Answer:
+        def handle(self, request: Request) -> ServerResponse:
             return text(200, "plain")
 
     async with HttpServer(Plain(), "127.0.0.1", 0) as server, connected(server.port) as wire:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from kubewright.http.server.websocket import (
     FrameError,
     FrameReader,
-    Message,
     Opcode,
+    WebSocketMessage,
     accept_key,
     frame,
     unmasked,
@@ -36,7 +36,7 @@ def test_messages_are_decoded_from_any_chunks(messages: list[bytes], step: int) 
     found = [
         item for start in range(0, len(stream), step) for item in reader.feed(stream[start : start + step])
     ]
-    assert found == [Message(Opcode.BINARY, data) for data in messages]
+    assert found == [WebSocketMessage(Opcode.BINARY, data) for data in messages]
 
 
 def test_a_fragmented_message_is_joined_around_a_ping() -> None:
@@ -46,8 +46,8 @@ def test_a_fragmented_message_is_joined_around_a_ping() -> None:
         + masked(Opcode.CONTINUATION, b"two")
     )
     assert list(FrameReader().feed(stream)) == [
-        Message(Opcode.PING, b"?"),
-        Message(Opcode.BINARY, b"one two"),
+        WebSocketMessage(Opcode.PING, b"?"),
+        WebSocketMessage(Opcode.BINARY, b"one two"),
     ]
 
 

@@ -11,7 +11,7 @@ from kubewright.api.codec import to_wire
 from kubewright.api.model import field_info, field_types
 from kubewright.api.patches.json import json_patch, pointer, same
 
-Operation = dict[str, Any]
+_Operation = dict[str, Any]
 # Beyond this many comparisons, elements are paired only by position: the patch is larger, the CPU time limited.
 _MOST_COMPARISONS = 250_000
 
@@ -38,12 +38,12 @@ class _Shape(msgspec.Struct, frozen=True):
 _ANY = _Shape()
 
 
-def json_diff(before: Any, after: Any) -> list[Operation]:
+def json_diff(before: Any, after: Any) -> list[_Operation]:
     """Return a small JSON patch from one value to another."""
     return list(_differences((), before, after, before, _ANY))
 
 
-def typed_diff(before: msgspec.Struct, after: msgspec.Struct, raw: Any) -> list[Operation]:
+def typed_diff(before: msgspec.Struct, after: msgspec.Struct, raw: Any) -> list[_Operation]:
     """Return the JSON patch for what changed between two typed objects, addressed to the raw one they came from.
 
     Fields that the types do not know are kept, in list elements too: the patch contains only differences.
@@ -61,7 +61,7 @@ def _field_shape(cls: type[msgspec.Struct], name: str) -> _Shape:
 
 def _differences(
     path: tuple[str | int, ...], before: Any, after: Any, raw: Any, shape: _Shape
-) -> Iterator[Operation]:
+) -> Iterator[_Operation]:
     if _evidently_equal(before, after):
         return
     if isinstance(before, dict) and isinstance(after, dict) and isinstance(raw, dict):
@@ -88,7 +88,7 @@ def _map_differences(
     after: dict[str, Any],
     raw: dict[str, Any],
     shape: _Shape,
-) -> Iterator[Operation]:
+) -> Iterator[_Operation]:
     for key, value in before.items():
         if key not in after and key in raw:
             yield from _removal((*path, key), value, raw[key], shape.at(key))
@@ -105,7 +105,7 @@ def _map_differences(
             yield {"op": "replace", "path": pointer(*here), "value": value}
 
 
-def _removal(path: tuple[str | int, ...], before: Any, raw: Any, shape: _Shape) -> Iterator[Operation]:
+def _removal(path: tuple[str | int, ...], before: Any, raw: Any, shape: _Shape) -> Iterator[_Operation]:
     """Remove a field, or only its known parts where the raw object has others there."""
     if (
         isinstance(before, dict)
@@ -119,7 +119,7 @@ def _removal(path: tuple[str | int, ...], before: Any, raw: Any, shape: _Shape) 
 
 def _list_differences(
     path: tuple[str | int, ...], before: list[Any], after: list[Any], raw: list[Any], shape: _Shape
-) -> Iterator[Operation]:
+) -> Iterator[_Operation]:
     index, element = 0, shape.item()
     for old, new in _script(before, after, shape.keys):
         here = (*path, index)

@@ -9,14 +9,14 @@ import msgspec
 
 from kubewright.api.errors import PatchError
 
-Operation = Mapping[str, Any]
+_Operation = Mapping[str, Any]
 MAX_COPIED = 3 * 1024 * 1024
 """How many bytes the copy operations of one patch may copy: without a bound each may double the document."""
 
 _INDEX = r"[+-]?[0-9]+"
 
 
-def json_patch(document: Any, operations: Sequence[Operation]) -> Any:
+def json_patch(document: Any, operations: Sequence[_Operation]) -> Any:
     """Return the document with the operations applied; the argument is not changed.
 
     As on the real server, `replace` of a missing key of a map sets it, and negative indexes count from the end.
@@ -46,7 +46,7 @@ def pointer(*parts: str | int) -> str:
     return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in parts)
 
 
-def _apply(holder: dict[str, Any], operation: Operation, copied: int) -> int:
+def _apply(holder: dict[str, Any], operation: _Operation, copied: int) -> int:
     """Apply one operation; return how many bytes were copied so far."""
     kind, path = operation.get("op"), operation.get("path")
     if kind not in ("add", "remove", "replace", "move", "test", "copy"):

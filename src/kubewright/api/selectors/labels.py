@@ -12,8 +12,13 @@ from kubewright.api.errors import SelectorError
 from kubewright.api.names import label_value, qualified_name
 from kubewright.api.selectors.grammar import parse_terms
 
-Operator = Literal["in", "notin", "=", "==", "!=", "exists", "!", "gt", "lt"]
-_STRUCTURED: dict[str, Operator] = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
+SelectorOperator = Literal["in", "notin", "=", "==", "!=", "exists", "!", "gt", "lt"]
+_STRUCTURED: dict[str, SelectorOperator] = {
+    "In": "in",
+    "NotIn": "notin",
+    "Exists": "exists",
+    "DoesNotExist": "!",
+}
 _SIGNS = {"=": "=", "==": "==", "!=": "!=", "gt": ">", "lt": "<"}
 _MAX_INT64 = 2**63
 
@@ -22,7 +27,7 @@ class Requirement(msgspec.Struct, frozen=True):
     """One condition on one label."""
 
     key: str
-    operator: Operator
+    operator: SelectorOperator
     values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -98,7 +103,7 @@ def _ordered(requirements: Sequence[Requirement]) -> LabelMatcher:
 
 
 def _requirement(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
-    return Requirement(key, cast(Operator, operator), values)
+    return Requirement(key, cast(SelectorOperator, operator), values)
 
 
 def _check_key(key: str) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-State = Literal["ok", "warning", "failed", "skipped"]
+FindingState = Literal["ok", "warning", "failed", "skipped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +11,7 @@ class Finding:
     """The result of one check; a warning or failure has a remedy."""
 
     check: str
-    state: State
+    state: FindingState
     detail: str
     remedy: str = ""
 

@@ -11,7 +11,7 @@ from kubewright.client import Client
 from kubewright.controller import Operator
 
 EVERYWHERE = frozenset({""})
-Resource = tuple[str, str]
+_GroupResource = tuple[str, str]
 
 
 class Question(NamedTuple):
@@ -28,9 +28,11 @@ class Question(NamedTuple):
         return f"{what} in {self.namespace}" if self.namespace else what
 
 
-def namespaces_of(operator: Operator, namespaces: Sequence[str] = ()) -> Mapping[Resource, Collection[str]]:
+def namespaces_of(
+    operator: Operator, namespaces: Sequence[str] = ()
+) -> Mapping[_GroupResource, Collection[str]]:
     """Return the namespaces in which an operator uses each kind: those given, or those of its selectors."""
-    found: defaultdict[Resource, set[str]] = defaultdict(set)
+    found: defaultdict[_GroupResource, set[str]] = defaultdict(set)
     for controller in operator.controllers:
         own = kind_of(controller.kind)
         home = controller.selector.namespace
@@ -46,7 +48,7 @@ def namespaces_of(operator: Operator, namespaces: Sequence[str] = ()) -> Mapping
 
 
 def questions(
-    rules: Iterable[PolicyRule], places: Mapping[Resource, Collection[str]] | None = None
+    rules: Iterable[PolicyRule], places: Mapping[_GroupResource, Collection[str]] | None = None
 ) -> Iterator[Question]:
     """Split rules into single permissions, each with the namespaces where it is used."""
     for rule in rules:

@@ -5,12 +5,12 @@ from typing import Literal
 from kubewright.api import JsonObject, Kind, NotFound
 from kubewright.client import Client
 
-Applied = Literal["created", "configured", "unchanged"]
+ApplyResult = Literal["created", "configured", "unchanged"]
 
 _VOLATILE = ("managedFields", "resourceVersion")
 
 
-async def apply_document(client: Client, document: JsonObject, kind: Kind, field_manager: str) -> Applied:
+async def apply_document(client: Client, document: JsonObject, kind: Kind, field_manager: str) -> ApplyResult:
     """Apply an object; return whether it was created, configured or unchanged."""
     meta: JsonObject = document["metadata"]
     try:

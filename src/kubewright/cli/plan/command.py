@@ -27,7 +27,7 @@ SETTLED_WITHIN = 30.0
 FIELD_MANAGER = "kubewright-cli"
 
 
-class Outcome:
+class PlanResult:
     """The result of a plan."""
 
     def __init__(
@@ -117,7 +117,7 @@ async def _plan(
     deletions: Sequence[str],
     namespaces: Sequence[str],
     timeout: float,
-) -> Outcome:
+) -> PlanResult:
     place = (*namespaces, config.namespace)[0]
     with Progress().waiting("copying the cluster's state") as update:
         async with Client(config) as client:
@@ -137,7 +137,7 @@ async def _plan(
                 await rehearsal.client.delete(kind, item.partition("/")[2], place if kind.namespaced else "")
             await rehearsal.settle(writes, timeout)
             after = await rehearsal.state()
-            return Outcome(changes(before, settled), changes(settled, after), list(rehearsal.failures))
+            return PlanResult(changes(before, settled), changes(settled, after), list(rehearsal.failures))
 
 
 async def _kind(client: Client, operator: Operator, document: JsonObject) -> Kind:
@@ -159,7 +159,7 @@ async def _apply(rehearsal: Rehearsal, document: JsonObject, kind: Kind, namespa
     await rehearsal.client.apply(document, field_manager=FIELD_MANAGER, kind=kind)
 
 
-def _print_outcome(outcome: Outcome, output: str) -> None:
+def _print_outcome(outcome: PlanResult, output: str) -> None:
     if output == "json":
         document = {
             "pending": [_wire(change) for change in outcome.pending],

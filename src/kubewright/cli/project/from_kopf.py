@@ -13,7 +13,7 @@ from kubewright.cli.project.trees import write_tree
 from kubewright.documents import DocumentError, read_yaml
 from kubewright.scaffold import package_name, project_problem
 from kubewright.scaffold.external import DefinitionError
-from kubewright.scaffold.from_kopf import KopfError, Source, convert
+from kubewright.scaffold.from_kopf import KopfError, KopfModule, convert
 
 
 @click.command("from-kopf")
@@ -65,7 +65,7 @@ def command(files: tuple[Path, ...], crds: tuple[Path, ...], output_dir: Path | 
     )
 
 
-def _source(path: Path) -> Source:
+def _source(path: Path) -> KopfModule:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -74,10 +74,10 @@ def _source(path: Path) -> Source:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
     if not path.stem.isidentifier():
         raise ConfigError(f"{path}: {path.stem!r} cannot be the name of a module: rename the file")
-    return Source(path.name, path.stem, text)
+    return KopfModule(path.name, path.stem, text)
 
 
-def _refuse_missing_modules(files: tuple[Path, ...], sources: list[Source]) -> None:
+def _refuse_missing_modules(files: tuple[Path, ...], sources: list[KopfModule]) -> None:
     """Raise ConfigError if a file imports a module beside it that was not given."""
     given = {source.module for source in sources}
     if len(given) < len(sources):

@@ -9,7 +9,7 @@ from typing import Any, cast
 from kubewright.api import ConfigError
 
 FILE = "pyproject.toml"
-Table = Mapping[str, Any]
+TomlTable = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +17,9 @@ class Project:
     """A folder with a pyproject.toml that has the table `[tool.kubewright]`."""
 
     root: Path
-    settings: Table
+    settings: TomlTable
     """The table `[tool.kubewright]`."""
-    package: Table
+    package: TomlTable
     """The table `[project]`."""
 
     @property
@@ -70,7 +70,7 @@ def read_project(folder: Path) -> Project | None:
     """Read the project of exactly this folder."""
     path = folder / FILE
     try:
-        document = cast("Table", tomllib.loads(path.read_text(encoding="utf-8")))
+        document = cast("TomlTable", tomllib.loads(path.read_text(encoding="utf-8")))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -83,11 +83,11 @@ def read_project(folder: Path) -> Project | None:
     return Project(folder, _table(tool, "kubewright", path), _table(document, "project", path))
 
 
-def _table(document: Table, name: str, path: Path) -> Table:
+def _table(document: TomlTable, name: str, path: Path) -> TomlTable:
     found = document.get(name, {})
     if not isinstance(found, dict):
         raise ConfigError(f"{path}: {name!r} is not a table")
-    return cast("Table", found)
+    return cast("TomlTable", found)
 
 
 def the_project() -> Project:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeGuard, cast
 import msgspec
 
 from kubewright.api import KubewrightError
-from kubewright.devserver import Attributes
-from kubewright.devserver.auth.rules import Rule, allows
+from kubewright.devserver import AuthorizationAttributes
+from kubewright.devserver.auth.rules import RoleRule, allows
 from kubewright.devserver.bootstrap import recorded_objects
 from kubewright.envtest.recording import UserAccess
 
@@ -32,9 +32,9 @@ class GrantedRole:
     kind: str
     name: str
     namespace: str
-    rules: Sequence[Rule]
+    rules: Sequence[RoleRule]
 
-    def grants(self, attributes: Attributes) -> bool:
+    def grants(self, attributes: AuthorizationAttributes) -> bool:
         """Return True if the role, once bound, allows a request."""
         if self.kind == "Role" and (not attributes.resource or attributes.namespace != self.namespace):
             return False
@@ -190,7 +190,7 @@ def _shown_access(access: UserAccess) -> dict[str, str]:
     return {name: getattr(access, name) for name in names}
 
 
-def _rights(role: GrantedRole) -> Iterator[tuple[UnusedRight, Rule]]:
+def _rights(role: GrantedRole) -> Iterator[tuple[UnusedRight, RoleRule]]:
     """Yield each permission of a role with a rule that grants only it."""
     shown = f"{role.kind} {role.name}"
     for rule in role.rules:
@@ -218,7 +218,7 @@ def _verbs(verbs: Sequence[str]) -> Iterator[list[str]]:
     yield from ([verb] for verb in verbs if verb not in READING)
 
 
-def _rules_of_everyone() -> Iterator[Sequence[Rule]]:
+def _rules_of_everyone() -> Iterator[Sequence[RoleRule]]:
     """Yield the rules that every cluster grants to all authenticated users, such as discovery."""
     objects = recorded_objects()
     bound = {

@@ -8,13 +8,13 @@ import msgspec
 
 from kubewright.api import JsonObject
 from kubewright.cli.why.cluster import RelatedObjects
-from kubewright.cli.why.sources import Journal
+from kubewright.cli.why.sources import ObjectJournal
 from kubewright.journal import ReconcileRecord
 
 _STATE_CONDITIONS = ("Ready", "Available", "Complete", "Failed", "Bound")
 
 
-class Condition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class ConditionState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One condition of the object."""
 
     type: str
@@ -34,7 +34,7 @@ class FieldManager(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     fields: list[str] = []
 
 
-class Child(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class ChildState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """An object whose owner is the object."""
 
     kind: str
@@ -66,13 +66,13 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
     created_at: str = ""
     terminating_since: str = ""
     exists: bool = True
-    conditions: list[Condition] = []
+    conditions: list[ConditionState] = []
     waiting_for: list[str] = []
     source: str = ""
     reconciles: list[ReconcileRecord] = []
     earlier_reconciles: int = 0
     field_managers: list[FieldManager] = []
-    children: list[Child] = []
+    children: list[ChildState] = []
     events: list[SeenEvent] = []
     unread: list[str] = []
 
@@ -80,7 +80,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
 def explain(
     document: JsonObject,
     related: RelatedObjects,
-    journals: Sequence[Journal],
+    journals: Sequence[ObjectJournal],
     *,
     now: datetime,
     limit: int,
@@ -105,7 +105,7 @@ def explain(
         terminating_since=metadata.get("deletionTimestamp") or "",
         exists=exists,
         conditions=[
-            Condition(
+            ConditionState(
                 each.get("type", ""),
                 each.get("status", ""),
                 each.get("reason", ""),
@@ -129,7 +129,7 @@ def explain(
             for entry in _objects(metadata.get("managedFields"))
         ],
         children=[
-            Child(
+            ChildState(
                 child.get("kind", ""),
                 child["metadata"].get("namespace", ""),
                 child["metadata"]["name"],
@@ -147,7 +147,7 @@ def _waits(
     metadata: JsonObject,
     status: JsonObject,
     related: RelatedObjects,
-    journals: Sequence[Journal],
+    journals: Sequence[ObjectJournal],
     reconciles: Sequence[ReconcileRecord],
     now: datetime,
 ) -> Iterator[str]:

@@ -33,7 +33,7 @@ class Wanted(NamedTuple):
     name: str
 
 
-class Journal(msgspec.Struct, frozen=True, kw_only=True):
+class ObjectJournal(msgspec.Struct, frozen=True, kw_only=True):
     """Records of an object's reconciles, and what is known of the operator that made them."""
 
     source: str
@@ -54,22 +54,22 @@ def journal_file(operator: str) -> Path:
     return _folder() / f"{operator}-{os.getpid()}.json"
 
 
-async def running_journals(wanted: Wanted) -> list[Journal]:
+async def running_journals(wanted: Wanted) -> list[ObjectJournal]:
     """Ask the operators that this user runs on this machine; return the answers that know the object."""
     addresses = await asyncio.to_thread(lambda: list(_addresses()))
     found = [journal for address in addresses if (journal := await _ask(address, wanted)) is not None]
     return [journal for journal in found if journal.reconciles]
 
 
-class Recorded(NamedTuple):
+class RecordedObject(NamedTuple):
     """What a record file says about an object."""
 
-    journal: Journal
+    journal: ObjectJournal
     object: JsonObject | None
     """The latest version of the object in the file."""
 
 
-def read_record(path: Path, resource: str, namespace: str, name: str) -> Recorded:
+def read_record(path: Path, resource: str, namespace: str, name: str) -> RecordedObject:
     """Read the reconciles of an object from a record file, line by line; the file may be large.
 
     `resource` is a kind, plural or short form of it, with or without its group, as on the command line.
@@ -102,7 +102,9 @@ def read_record(path: Path, resource: str, namespace: str, name: str) -> Recorde
     if not reconciles:
         known = f"; it has reconciles of {', '.join(sorted(kinds))}" if kinds else "; it has no reconciles"
         raise SourceError(f"{path} has no reconcile of {resource}/{name} in namespace {namespace}{known}")
-    return Recorded(Journal(source=f"the record {path}", reconciles=reconciles, dropped=dropped), latest)
+    return RecordedObject(
+        ObjectJournal(source=f"the record {path}", reconciles=reconciles, dropped=dropped), latest
+    )
 
 
 def _is_called(record: ReconcileRecord, resource: str) -> bool:
@@ -172,7 +174,7 @@ class _Answer(msgspec.Struct):
     reconciles: list[ReconcileRecord] = []
 
 
-async def _ask(address: _Address, wanted: Wanted) -> Journal | None:
+async def _ask(address: _Address, wanted: Wanted) -> ObjectJournal | None:
     """Ask one operator; return None if it has ended in the meantime."""
     request = ApiRequest(
         method="GET",
@@ -190,7 +192,7 @@ async def _ask(address: _Address, wanted: Wanted) -> Journal | None:
         answer = msgspec.json.decode(response.body, type=_Answer)
     except (ApiError, ConnectionFailed, msgspec.MsgspecError):
         return None
-    return Journal(
+    return ObjectJournal(
         source=f"the operator {answer.operator} (process {address.pid})",
         reconciles=answer.reconciles,
         dropped=answer.dropped,

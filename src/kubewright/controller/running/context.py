@@ -15,8 +15,9 @@ from typing import Any, ParamSpec, TypeVar
 import msgspec
 
 from kubewright.api import JsonObject, Object, PartialMeta, RawObject, kind_of
+from kubewright.api.meta import Propagation
 from kubewright.client import Client
-from kubewright.controller.context import Context, PatchType, Propagation, Reader
+from kubewright.controller.context import Context, ContextPatchType, Reader
 from kubewright.controller.declaration import Controller
 from kubewright.controller.predicates import Cause
 from kubewright.controller.running.dependencies import RuntimeDependencies, reference_to
@@ -162,7 +163,7 @@ class RunningContext(Context):
         target: W,
         patch: JsonObject | Sequence[JsonObject],
         *,
-        type: PatchType = "merge",  # noqa: A002 (the word of the whole API)
+        type: ContextPatchType = "merge",  # noqa: A002 (the word of the whole API)
         subresource: str = "",
     ) -> W:
         """Send a patch as it is."""

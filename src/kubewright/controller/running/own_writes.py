@@ -34,7 +34,7 @@ class HeldChange(msgspec.Struct, frozen=True):
     low: bool
 
 
-class Progress(msgspec.Struct, frozen=True):
+class ReconcileProgress(msgspec.Struct, frozen=True):
     """What has happened to an object since its reconcile began."""
 
     held: list[HeldChange] = []
@@ -55,7 +55,7 @@ class OwnChanges:
     """The changes of the objects that one controller is reconciling."""
 
     def __init__(self) -> None:
-        self._progress: dict[ObjectKey, Progress] = {}
+        self._progress: dict[ObjectKey, ReconcileProgress] = {}
 
     def hold(self, change: StoreChange, cause: Cause, *, low: bool) -> bool:
         """Keep a change until the reconcile of its object has ended; return False if none is running."""
@@ -66,9 +66,9 @@ class OwnChanges:
         return True
 
     @contextmanager
-    def during(self, key: ObjectKey) -> Generator[Progress, None, None]:
+    def during(self, key: ObjectKey) -> Generator[ReconcileProgress, None, None]:
         """Hold the changes of an object and note its status writes until the block ends."""
-        progress = self._progress[key] = Progress()
+        progress = self._progress[key] = ReconcileProgress()
         token = _written.set(progress.written)
         try:
             yield progress

@@ -31,7 +31,7 @@ from kubewright.journal import current
 
 T = TypeVar("T")
 
-Report = Callable[[AnyInformerSet, RawObject, DecodeError], None]
+ReportMalformed = Callable[[AnyInformerSet, RawObject, DecodeError], None]
 
 
 class MalformedObject(TerminalError):
@@ -46,7 +46,7 @@ class Reconciliation(Generic[T]):
         services: Services,
         own: AnyInformerSet,
         log: FieldLog,
-        report_malformed: Report,
+        report_malformed: ReportMalformed,
     ) -> None:
         controller = services.controller
         self._controller = controller

@@ -48,19 +48,19 @@ from kubewright.controller.running.telemetry import (
     MAX_WRITES,
     FieldLog,
     Instruments,
-    Outcome,
+    ReconcileOutcome,
     controller_log,
 )
 from kubewright.controller.running.writer import Writer
-from kubewright.controller.watches import Report, Source, checked_keys, passes
+from kubewright.controller.watches import ReportFailure, Source, checked_keys, passes
 from kubewright.election import NotLeading
 from kubewright.guards import attempt, must_propagate, text_of
 from kubewright.journal import Collected, Trigger, collecting
-from kubewright.workqueue import LOW_PRIORITY, Item, QueueShutDown, QueueStatistics, WorkQueue
+from kubewright.workqueue import LOW_PRIORITY, QueueItem, QueueShutDown, QueueStatistics, WorkQueue
 
 T = TypeVar("T")
 
-Requests = Callable[[StoreChange, Report], Iterable[ObjectKey]]
+Requests = Callable[[StoreChange, ReportFailure], Iterable[ObjectKey]]
 """Maps a change to the keys to reconcile."""
 
 JITTER = 0.1
@@ -254,7 +254,7 @@ class Runner(Generic[T]):
                 return True
         return False
 
-    def _own_requests(self, change: StoreChange, report: Report) -> Iterable[ObjectKey]:
+    def _own_requests(self, change: StoreChange, report: ReportFailure) -> Iterable[ObjectKey]:
         when = self.controller.when
         if (
             when is None
@@ -297,7 +297,7 @@ class Runner(Generic[T]):
             finally:
                 self.queue.done(item.key)
 
-    async def _handle(self, item: Item[ObjectKey]) -> None:
+    async def _handle(self, item: QueueItem[ObjectKey]) -> None:
         try:
             with self._dependencies.leadership.activity():
                 await self._reconcile(item)
@@ -305,7 +305,7 @@ class Runner(Generic[T]):
             # The process is about to end. If the lease is renewed nevertheless, the key is not lost.
             self.queue.add_rate_limited(item.key, priority=item.priority)
 
-    async def _reconcile(self, item: Item[ObjectKey]) -> None:
+    async def _reconcile(self, item: QueueItem[ObjectKey]) -> None:
         log = self._reconciliation.log_of(item.key)
         triggers = self._triggers.pop(item.key, {})
         causes = tuple(triggers)
@@ -317,7 +317,7 @@ class Runner(Generic[T]):
             entry = Collected(self.controller.name, self._kind, item.key, tuple(triggers.values()), log)
         self._instruments.active_workers.inc()
         raised: BaseException | None = None
-        outcome: Outcome = "success"
+        outcome: ReconcileOutcome = "success"
         with collecting(entry), self._own_changes.during(item.key) as progress:
             try:
                 with self._dependencies.traces.reconcile(log, causes):
@@ -368,7 +368,9 @@ class Runner(Generic[T]):
             self._instruments.timeouts.inc()
             raise TimeoutError(f"the reconcile did not end within {timeout.total_seconds():g} s") from error
 
-    def _succeeded(self, item: Item[ObjectKey], result: Result | None) -> tuple[Outcome, float | None]:
+    def _succeeded(
+        self, item: QueueItem[ObjectKey], result: Result | None
+    ) -> tuple[ReconcileOutcome, float | None]:
         """Reset the key's backoff and queue it according to the result; return the outcome and the delay."""
         self.queue.forget(item.key)
         self._failures.forget(item.key)
@@ -380,8 +382,8 @@ class Runner(Generic[T]):
         return "requeue_after", delay
 
     def _failed(
-        self, item: Item[ObjectKey], error: BaseException, log: FieldLog
-    ) -> tuple[Outcome, float | None]:
+        self, item: QueueItem[ObjectKey], error: BaseException, log: FieldLog
+    ) -> tuple[ReconcileOutcome, float | None]:
         """Report a failure and queue the key for its next try, if there is one; return the outcome and the delay."""
         if self._ends_with_its_namespace(item.key, error):
             log.info("The object's namespace is being deleted: waiting for the object's own deletion")
@@ -409,7 +411,7 @@ class Runner(Generic[T]):
             self._failures.failed(item.key, error, delay, log)
         return "error", delay
 
-    def _retry(self, item: Item[ObjectKey], after: timedelta | None) -> float:
+    def _retry(self, item: QueueItem[ObjectKey], after: timedelta | None) -> float:
         """Queue a key that failed, after its backoff or the given time; return the delay in seconds."""
         if after is None:
             return self.queue.add_rate_limited(item.key, priority=item.priority)

@@ -17,7 +17,7 @@ from kubewright.client import ApiRequest, Client
 from kubewright.controller.predicates import Cause
 from kubewright.guards import text_of
 from kubewright.http.client import ClientResponse
-from kubewright.journal import Collected, Exchange, current
+from kubewright.journal import Collected, RequestExchange, current
 from kubewright.metrics import Counter, Gauge, Histogram, Registry
 
 RECONCILE_SECONDS = (
@@ -25,9 +25,9 @@ RECONCILE_SECONDS = (
     *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0),
     *(15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0),
 )
-Outcome = Literal["success", "error", "requeue", "requeue_after"]
+ReconcileOutcome = Literal["success", "error", "requeue", "requeue_after"]
 """The result of a reconcile in metrics; `requeue` is RetryLater, `requeue_after` a Result."""
-OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+OUTCOMES: tuple[ReconcileOutcome, ...] = get_args(ReconcileOutcome)
 MAX_WRITES = 20
 """Maximum number of writes that the log line of a reconcile lists."""
 
@@ -42,7 +42,7 @@ class Instruments:
             "Total number of reconciliations per controller",
             ("controller", "result"),
         )
-        self.outcomes: dict[Outcome, Counter] = {
+        self.outcomes: dict[ReconcileOutcome, Counter] = {
             outcome: total.labels(controller=controller, result=outcome) for outcome in OUTCOMES
         }
         self.errors: Counter = registry.counter(
@@ -174,7 +174,7 @@ def controller_log(name: str, kind: Kind) -> FieldLog:
     return FieldLog(logging.getLogger("kubewright.controller"), fields)
 
 
-Attributes = Mapping[str, str | Sequence[str]]
+SpanAttributes = Mapping[str, str | Sequence[str]]
 
 
 class Tracer(Protocol):
@@ -199,7 +199,9 @@ class Traces:
         tracer = self._tracer
         if tracer is None:
             return _NO_SPAN
-        attributes: Attributes = {name: value for name, value in log.fields.items() if isinstance(value, str)}
+        attributes: SpanAttributes = {
+            name: value for name, value in log.fields.items() if isinstance(value, str)
+        }
         shown = {**attributes, "causes": [str(cause) for cause in causes]}
         return tracer.start_as_current_span("reconcile", attributes=shown)
 
@@ -244,7 +246,7 @@ class _ObservedRequest:
             response = self._response
             status, body = (0, b"") if response is None else (response.status, response.body)
             text = "" if error is None else text_of(error)
-            self._entry.add(Exchange(self._request, self._at, status, body, text))
+            self._entry.add(RequestExchange(self._request, self._at, status, body, text))
         return self._span.__exit__(kind, error, trace)
 
 

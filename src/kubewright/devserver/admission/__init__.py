@@ -21,7 +21,7 @@ from kubewright.devserver.admission.pods import DefaultTolerationSeconds, PodPri
 from kubewright.devserver.admission.policies import PolicySet
 from kubewright.devserver.admission.quotas import ResourceQuotas, quota_usage
 from kubewright.devserver.admission.validating_policies import ValidatingPolicies
-from kubewright.devserver.admission.versions import Versions
+from kubewright.devserver.admission.versions import VersionConverter
 from kubewright.devserver.admission.volumes import (
     DefaultStorageClass,
     PersistentVolumeClaimResize,
@@ -38,7 +38,7 @@ class _Shared:
 
     def __init__(self, core: Core, caller: Caller) -> None:
         self.core, self.api = core, core.api
-        self.versions = Versions(core, self.api, core.authorizer)
+        self.versions = VersionConverter(core, self.api, core.authorizer)
         self._caller = caller
 
     def webhooks(self, plural: str) -> Hooks:

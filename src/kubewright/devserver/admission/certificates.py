@@ -6,7 +6,7 @@ from kubewright.certificates import requested_organizations
 from kubewright.devserver.auth import RoleAuthorizer
 from kubewright.devserver.objects import items, section
 from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionPlugin
-from kubewright.devserver.request.identity import MASTERS, Attributes, User
+from kubewright.devserver.request.identity import MASTERS, AuthorizationAttributes, UserInfo
 
 GROUP = "certificates.k8s.io"
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
@@ -19,10 +19,13 @@ def _is_update_of(attributes: AdmissionAttributes, subresource: str) -> bool:
     return found == (GROUP, _PLURAL, subresource, "UPDATE")
 
 
-def _may(authorizer: RoleAuthorizer, user: User, verb: str, signer: str) -> bool:
+def _may(authorizer: RoleAuthorizer, user: UserInfo, verb: str, signer: str) -> bool:
     """Return True if a user has a permission for a signer, or for all signers of its domain."""
     names = (signer, f"{signer.partition('/')[0]}/*")
-    return any(authorizer.may(user, Attributes(verb, GROUP, "*", "signers", name=name)) for name in names)
+    return any(
+        authorizer.may(user, AuthorizationAttributes(verb, GROUP, "*", "signers", name=name))
+        for name in names
+    )
 
 
 class CertificateApproval(AdmissionPlugin):

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kubewright.api import GroupVersionKind, LabelMatcher, label_selector
+from kubewright.api.identity import GroupVersionResource
 from kubewright.devserver.objects import JsonObject, items, labels_of
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.registry import Registry
-from kubewright.devserver.request.admission import AdmissionAttributes, GroupVersionResource
+from kubewright.devserver.registry import ResourceRegistry
+from kubewright.devserver.request.admission import AdmissionAttributes
 from kubewright.devserver.strategy.access import Access
 
 _CONFIGURATIONS = frozenset(
@@ -51,7 +52,11 @@ def is_exempt_from_policies(attributes: AdmissionAttributes) -> bool:
 
 
 def match_rules(
-    rules: Sequence[JsonObject], attributes: AdmissionAttributes, registry: Registry, *, equivalent: bool
+    rules: Sequence[JsonObject],
+    attributes: AdmissionAttributes,
+    registry: ResourceRegistry,
+    *,
+    equivalent: bool,
 ) -> ResourceMatch | None:
     """Find the first rule that covers a write, in its own version or an equivalent one."""
     if any(_covers(rule, attributes, attributes.resource) for rule in rules):

@@ -13,14 +13,14 @@ from kubewright.devserver.admission.policies import (
     PolicySet,
     applies,
 )
-from kubewright.devserver.admission.versions import VersionedAttributes, Versions
+from kubewright.devserver.admission.versions import VersionConverter, VersionedAttributes
 from kubewright.devserver.core import Core
 from kubewright.devserver.expressions import POLICY_BUDGET, Budget, ExpressionError, Variables
 from kubewright.devserver.merge import ApplyError, MergeSchema, overlay
 from kubewright.devserver.objects import JsonObject, copy, encode_sorted, meta
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionPlugin
-from kubewright.devserver.wire import DecodeError
+from kubewright.devserver.wire import WireDecodeError
 from kubewright.schema import cel
 
 _TEST_FAILED = ": test failed"
@@ -61,7 +61,7 @@ class PolicyRejection:
 class MutatingPolicies(AdmissionPlugin):
     """Let policies change writes."""
 
-    def __init__(self, policies: PolicySet, core: Core, versions: Versions) -> None:
+    def __init__(self, policies: PolicySet, core: Core, versions: VersionConverter) -> None:
         self._policies = policies
         self._core = core
         self._versions = versions
@@ -155,7 +155,7 @@ class MutatingPolicies(AdmissionPlugin):
                 done = True
             except (PolicyFailure, ExpressionError, cel.EvaluationError) as error:
                 failures.append(PolicyRejection(each.policy, each.binding, str(error), "Invalid"))
-            except DecodeError as error:
+            except WireDecodeError as error:
                 raise StatusError.internal(str(error)) from None
         return done
 

@@ -38,7 +38,7 @@ _WATCHED = ("initContainers", "containers", "ephemeralContainers")
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class SecurityLevel:
     """A level of the Pod Security Standards in a version."""
 
     name: str = "privileged"
@@ -100,7 +100,7 @@ class PodSecurity(AdmissionPlugin):
         ):
             attributes.context.warnings.extend(self._present_violations(meta(namespace)["name"], level))
 
-    def _present_violations(self, namespace: str, level: Level) -> list[str]:
+    def _present_violations(self, namespace: str, level: SecurityLevel) -> list[str]:
         """Return warnings for existing Pods that would be rejected now."""
         found: dict[str, list[str]] = {}
         for pod in self._api.list("", "pods", namespace):
@@ -119,22 +119,22 @@ class PodSecurity(AdmissionPlugin):
         return [title, *sorted(lines)]
 
 
-def _reasons(level: Level, pod: JsonObject) -> str:
+def _reasons(level: SecurityLevel, pod: JsonObject) -> str:
     """Return the names of the violated checks, without details."""
     return re.sub(r" \([^)]*\)", "", level.violations(pod))
 
 
-def level_of(labels: dict[str, str], mode: str) -> Level:
+def level_of(labels: dict[str, str], mode: str) -> SecurityLevel:
     """Read a level from the labels of a namespace; one that cannot be read is taken as strictly as it may be."""
     name, version = labels.get(f"{PREFIX}{mode}"), labels.get(f"{PREFIX}{mode}-version", "latest")
     if name is None:
-        return Level()
+        return SecurityLevel()
     if name not in LEVELS:
         name = "restricted" if mode == "enforce" else "privileged"
-    return Level(name, version if _VERSION.fullmatch(version) else "latest")
+    return SecurityLevel(name, version if _VERSION.fullmatch(version) else "latest")
 
 
-def _levels(labels: dict[str, str]) -> dict[str, Level]:
+def _levels(labels: dict[str, str]) -> dict[str, SecurityLevel]:
     """Return the levels of all modes; audit and warn default to the enforced level."""
     levels = {mode: level_of(labels, mode) for mode in _MODES}
     if f"{PREFIX}warn" not in labels:
@@ -168,7 +168,7 @@ def _is_significant(attributes: AdmissionAttributes) -> bool:
 
 
 def _check_levels(
-    attributes: AdmissionAttributes, pod: JsonObject, levels: dict[str, Level], *, enforce: bool
+    attributes: AdmissionAttributes, pod: JsonObject, levels: dict[str, SecurityLevel], *, enforce: bool
 ) -> None:
     if enforce and (found := levels["enforce"].violations(pod)):
         raise attributes.forbidden(f'violates PodSecurity "{levels["enforce"]}": {found}')

@@ -11,12 +11,12 @@ from kubewright.devserver.admission.matching import (
     match_rules,
     parse_selector,
 )
-from kubewright.devserver.admission.versions import VersionedAttributes, Versions
+from kubewright.devserver.admission.versions import VersionConverter, VersionedAttributes
 from kubewright.devserver.admission.webhooks import GROUP
 from kubewright.devserver.core import Core
 from kubewright.devserver.expressions import CONDITIONS_BUDGET, Budget, PolicyCompiler, declared_variables
 from kubewright.devserver.objects import JsonObject, items, meta, section, split_api_version
-from kubewright.devserver.registry import Resource, converting
+from kubewright.devserver.registry import ServedResource, converting
 from kubewright.devserver.request.admission import AdmissionAttributes
 from kubewright.devserver.storage import Derived
 from kubewright.devserver.strategy.access import Access
@@ -147,7 +147,7 @@ class PolicySet:
             self.param_resource(kind)
 
     @staticmethod
-    def namespace(attributes: AdmissionAttributes, versions: Versions) -> JsonObject | None:
+    def namespace(attributes: AdmissionAttributes, versions: VersionConverter) -> JsonObject | None:
         """Find the namespace that expressions see; a Namespace itself is in none."""
         return None if attributes.kind == ("", "v1", "Namespace") else versions.namespace(attributes)
 
@@ -170,7 +170,7 @@ class PolicySet:
             )
         return found
 
-    def param_resource(self, kind: JsonObject) -> Resource:
+    def param_resource(self, kind: JsonObject) -> ServedResource:
         """Find the resource that parameters are of."""
         group, version = split_api_version(kind.get("apiVersion", ""))
         for resource in self._core.registry:
@@ -182,7 +182,7 @@ class PolicySet:
         )
 
     @staticmethod
-    def _prefix(resource: Resource, reference: JsonObject, attributes: AdmissionAttributes) -> str:
+    def _prefix(resource: ServedResource, reference: JsonObject, attributes: AdmissionAttributes) -> str:
         namespace = reference.get("namespace", "")
         if not resource.namespaced:
             if namespace:

@@ -65,7 +65,7 @@ class Violation(NamedTuple):
     detail: str
 
 
-Check = Callable[[JsonObject, int], Violation | None]
+SecurityCheck = Callable[[JsonObject, int], Violation | None]
 """Check a Pod by the standards of a minor version."""
 
 
@@ -387,7 +387,7 @@ def _strict_seccomp(pod: JsonObject, minor: int) -> Violation | None:
     return Violation("seccompProfile", text)
 
 
-BASELINE: tuple[Check, ...] = (
+BASELINE: tuple[SecurityCheck, ...] = (
     _armor,
     _capabilities,
     _namespaces,
@@ -401,7 +401,7 @@ BASELINE: tuple[Check, ...] = (
     _sysctls,
     _host_process,
 )
-RESTRICTED: tuple[Check, ...] = (
+RESTRICTED: tuple[SecurityCheck, ...] = (
     _escalation,
     _few_capabilities,
     _strict_proc_mount,
@@ -411,7 +411,7 @@ RESTRICTED: tuple[Check, ...] = (
     _strict_seccomp,
 )
 # The minor version that a check came with.
-SINCE: dict[Check, int] = {
+SINCE: dict[SecurityCheck, int] = {
     _escalation: 8,
     _few_capabilities: 22,
     _probe_hosts: 34,
@@ -421,7 +421,7 @@ SINCE: dict[Check, int] = {
     _strict_proc_mount: 35,
     _strict_seccomp: 19,
 }
-REPLACES: dict[Check, Check] = {
+REPLACES: dict[SecurityCheck, SecurityCheck] = {
     _few_capabilities: _capabilities,
     _strict_proc_mount: _proc_mount,
     _strict_seccomp: _seccomp,
@@ -435,7 +435,7 @@ def violations(level: str, pod: JsonObject, minor: int = NEWEST) -> str:
     return ", ".join(f"{item.reason} ({item.detail})" for item in found)
 
 
-def _checks(level: str, minor: int) -> list[Check]:
+def _checks(level: str, minor: int) -> list[SecurityCheck]:
     strict = [check for check in RESTRICTED if SINCE.get(check, 0) <= minor and level == "restricted"]
     replaced = {REPLACES[check] for check in strict if check in REPLACES}
     base = [

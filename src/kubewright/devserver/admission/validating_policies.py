@@ -12,7 +12,7 @@ from kubewright.devserver.admission.policies import (
     Validation,
     applies,
 )
-from kubewright.devserver.admission.versions import VersionedAttributes, Versions
+from kubewright.devserver.admission.versions import VersionConverter, VersionedAttributes
 from kubewright.devserver.expressions import POLICY_BUDGET, Budget, ExpressionError, Variables
 from kubewright.devserver.objects import encode, items
 from kubewright.devserver.objects.status import StatusError
@@ -37,7 +37,7 @@ class PolicyViolation:
 class ValidatingPolicies(AdmissionPlugin):
     """Let policies refuse writes, warn of them, or note them."""
 
-    def __init__(self, policies: PolicySet, versions: Versions) -> None:
+    def __init__(self, policies: PolicySet, versions: VersionConverter) -> None:
         self._policies = policies
         self._versions = versions
 

@@ -7,14 +7,15 @@ from typing import Any
 import msgspec
 
 from kubewright.api import GroupVersionKind
+from kubewright.api.identity import GroupVersionResource
 from kubewright.devserver.admission.matching import ResourceMatch
 from kubewright.devserver.auth.rbac import RoleAuthorizer
 from kubewright.devserver.core import Core
 from kubewright.devserver.objects import JsonObject, copy, encode, meta, order_object, section
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.registry import Resource
-from kubewright.devserver.request.admission import AdmissionAttributes, GroupVersionResource
-from kubewright.devserver.request.identity import Attributes, User
+from kubewright.devserver.registry import ServedResource
+from kubewright.devserver.request.admission import AdmissionAttributes
+from kubewright.devserver.request.identity import AuthorizationAttributes, UserInfo
 from kubewright.devserver.strategy.access import Access
 from kubewright.schema import cel
 
@@ -94,11 +95,11 @@ def admission_request(
 
 
 def _asking(
-    authorizer: RoleAuthorizer, user: User
+    authorizer: RoleAuthorizer, user: UserInfo
 ) -> Callable[[cel.AuthorizationCheck], cel.AuthorizationDecision]:
     def ask(question: cel.AuthorizationCheck) -> cel.AuthorizationDecision:
         asker = user if question.service_account is None else _service_account(*question.service_account)
-        attributes = Attributes(
+        attributes = AuthorizationAttributes(
             question.verb,
             group=question.group,
             version="*" if question.resource else "",
@@ -114,13 +115,13 @@ def _asking(
     return ask
 
 
-def _service_account(namespace: str, name: str) -> User:
+def _service_account(namespace: str, name: str) -> UserInfo:
     everyone = "system:serviceaccounts"
     groups = (everyone, f"{everyone}:{namespace}", "system:authenticated")
-    return User(f"system:serviceaccount:{namespace}:{name}", groups=groups)
+    return UserInfo(f"system:serviceaccount:{namespace}:{name}", groups=groups)
 
 
-class Versions:
+class VersionConverter:
     """Bring writes into other versions and back."""
 
     def __init__(self, core: Core, api: Access, authorizer: RoleAuthorizer) -> None:
@@ -128,7 +129,7 @@ class Versions:
         self._api = api
         self._authorizer = authorizer
 
-    def resource(self, place: GroupVersionResource) -> Resource:
+    def resource(self, place: GroupVersionResource) -> ServedResource:
         """Find a resource that is known to be served."""
         found = self._core.registry.find(*place)
         if found is None:

@@ -19,7 +19,7 @@ from kubewright.devserver.admission.matching import (
     parse_selector,
 )
 from kubewright.devserver.admission.reviews import ReviewResponse, ask, denial, read_decision
-from kubewright.devserver.admission.versions import VersionedAttributes, Versions
+from kubewright.devserver.admission.versions import VersionConverter, VersionedAttributes
 from kubewright.devserver.core import Core
 from kubewright.devserver.expressions import CONDITIONS_BUDGET, Budget, ExpressionError, compile_condition
 from kubewright.devserver.objects import JsonObject, copy, encode_sorted, items, meta
@@ -28,7 +28,7 @@ from kubewright.devserver.request.admission import AdmissionAttributes, Admissio
 from kubewright.devserver.storage import Derived
 from kubewright.devserver.strategy.access import Access
 from kubewright.devserver.webhook_client import Caller, CallFailed
-from kubewright.devserver.wire import DecodeError, parse_json
+from kubewright.devserver.wire import WireDecodeError, parse_json
 from kubewright.schema import cel
 
 GROUP = "admissionregistration.k8s.io"
@@ -58,7 +58,9 @@ class Hook:
 class Hooks:
     """The webhooks of one kind of configuration, in the order in which they are called."""
 
-    def __init__(self, plural: str, core: Core, api: Access, versions: Versions, caller: Caller) -> None:
+    def __init__(
+        self, plural: str, core: Core, api: Access, versions: VersionConverter, caller: Caller
+    ) -> None:
         self._plural = plural
         self._core = core
         self._api = api
@@ -172,7 +174,7 @@ def _wanted(hook: Hook, versioned: VersionedAttributes) -> bool:
 class MutatingWebhooks(AdmissionPlugin):
     """Let webhooks change writes."""
 
-    def __init__(self, hooks: Hooks, versions: Versions) -> None:
+    def __init__(self, hooks: Hooks, versions: VersionConverter) -> None:
         self._hooks = hooks
         self._versions = versions
 
@@ -219,7 +221,7 @@ class MutatingWebhooks(AdmissionPlugin):
         try:
             patched: JsonObject = json_patch(copy(versioned.object), operations)
             fresh = self._versions.canonical(patched, versioned.attributes, match)
-        except (PatchError, DecodeError) as error:
+        except (PatchError, WireDecodeError) as error:
             raise StatusError.internal(str(error)) from None
         changed = encode_sorted(fresh) != before
         await self._versions.replace(versioned.attributes, match, fresh)
@@ -231,7 +233,7 @@ def _operations(patch: bytes) -> list[Any]:
         return []
     try:
         value, _ = parse_json(patch)
-    except DecodeError as error:
+    except WireDecodeError as error:
         raise CallFailed(f"received undecodable patch in webhook response: {error}") from None
     if not isinstance(value, list):
         sort = "object" if isinstance(value, dict) else "string" if isinstance(value, str) else "number"

@@ -10,12 +10,18 @@ from urllib.parse import unquote
 from kubewright.devserver.auth.rbac import RoleAuthorizer
 from kubewright.devserver.auth.tokens import InvalidToken, TokenIssuer
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.request.identity import AUTHENTICATED, CREDENTIAL_ID, Attributes, User, forbidden
+from kubewright.devserver.request.identity import (
+    AUTHENTICATED,
+    CREDENTIAL_ID,
+    AuthorizationAttributes,
+    UserInfo,
+    forbidden,
+)
 from kubewright.devserver.request.info import FINGERPRINT
 from kubewright.devserver.strategy.access import Access
 from kubewright.http.server import Request
 
-ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
+ANONYMOUS = UserInfo("system:anonymous", groups=("system:unauthenticated",))
 SERVICE_ACCOUNTS = "system:serviceaccounts"
 _AUTHENTICATION = "authentication.k8s.io"
 _EXTRA = "impersonate-extra-"
@@ -23,10 +29,10 @@ _EXTRA = "impersonate-extra-"
 
 def service_account_user(
     namespace: str, name: str, uid: str = "", extra: Mapping[str, Any] | None = None
-) -> User:
+) -> UserInfo:
     """Return the user of a ServiceAccount."""
     groups = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}", AUTHENTICATED)
-    return User(f"system:serviceaccount:{namespace}:{name}", uid, groups, extra or {})
+    return UserInfo(f"system:serviceaccount:{namespace}:{name}", uid, groups, extra or {})
 
 
 class TokenAuthenticator:
@@ -35,17 +41,17 @@ class TokenAuthenticator:
     def __init__(self, issuer: TokenIssuer, api: Access) -> None:
         self._issuer = issuer
         self._api = api
-        self._users: dict[str, User] = {}
+        self._users: dict[str, UserInfo] = {}
 
     def add(self, token: str, name: str, groups: Sequence[str] = ()) -> None:
         """Register a static token of a user."""
-        self.add_user(token, User(name, groups=tuple(groups)))
+        self.add_user(token, UserInfo(name, groups=tuple(groups)))
 
-    def add_user(self, token: str, user: User) -> None:
+    def add_user(self, token: str, user: UserInfo) -> None:
         """Register a static token of a user, who becomes a member of system:authenticated."""
         self._users[token] = replace(user, groups=(*user.groups, AUTHENTICATED))
 
-    def check(self, token: str, audiences: Sequence[str] = ()) -> tuple[User, list[str]]:
+    def check(self, token: str, audiences: Sequence[str] = ()) -> tuple[UserInfo, list[str]]:
         """Return the user of a token and the audiences that match, or raise InvalidToken.
 
         Without audiences those of the server are meant.
@@ -62,7 +68,7 @@ class TokenAuthenticator:
             )
         return self._service_account(claims), matching
 
-    def _service_account(self, claims: Mapping[str, Any]) -> User:
+    def _service_account(self, claims: Mapping[str, Any]) -> UserInfo:
         private = claims["kubernetes.io"]
         namespace, account = private["namespace"], private["serviceaccount"]
         found = self._api.find("", "serviceaccounts", namespace, account["name"])
@@ -96,7 +102,9 @@ class RequestAuthenticator:
         self.tokens = tokens
         self._anonymous = anonymous
 
-    def authenticate(self, headers: Mapping[str, str], peer_certificate: Mapping[str, Any] | None) -> User:
+    def authenticate(
+        self, headers: Mapping[str, str], peer_certificate: Mapping[str, Any] | None
+    ) -> UserInfo:
         """Return the user, or raise `StatusError.unauthorized`."""
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and token.strip():
@@ -111,12 +119,12 @@ class RequestAuthenticator:
         raise StatusError.unauthorized()
 
 
-def read_token_file(path: Path) -> dict[str, User]:
+def read_token_file(path: Path) -> dict[str, UserInfo]:
     """Return the users of a static token file: lines with token, name, uid and, in quotes, groups.
 
     Raise OSError if the file cannot be read, and ValueError with the line that is not in this form.
     """
-    users: dict[str, User] = {}
+    users: dict[str, UserInfo] = {}
     with path.open(newline="") as file:
         for number, row in enumerate(csv.reader(file, skipinitialspace=True), 1):
             if not row or row[0].startswith("#"):
@@ -126,11 +134,11 @@ def read_token_file(path: Path) -> dict[str, User]:
                     f"line {number}: expected token, user name, user uid, found {len(row)} columns"
                 )
             groups = [group.strip() for group in row[3].split(",")] if len(row) > 3 else []
-            users[row[0]] = User(row[1], row[2], tuple(filter(None, groups)))
+            users[row[0]] = UserInfo(row[1], row[2], tuple(filter(None, groups)))
     return users
 
 
-def _certificate_user(certificate: Mapping[str, Any]) -> User:
+def _certificate_user(certificate: Mapping[str, Any]) -> UserInfo:
     """Return the user of a verified client certificate: the common name, with organizations as groups."""
     name, groups = "", list[str]()
     for part in certificate.get("subject", ()):
@@ -143,15 +151,15 @@ def _certificate_user(certificate: Mapping[str, Any]) -> User:
         raise StatusError.unauthorized()
     fingerprint = certificate.get(FINGERPRINT)
     extra = {CREDENTIAL_ID: (f"X509SHA256={fingerprint}",)} if fingerprint else {}
-    return User(name, groups=(*groups, AUTHENTICATED), extra=extra)
+    return UserInfo(name, groups=(*groups, AUTHENTICATED), extra=extra)
 
 
 def impersonated(
-    user: User,
+    user: UserInfo,
     request: Request,
-    wanted: Attributes,
+    wanted: AuthorizationAttributes,
     authorizer: RoleAuthorizer,
-) -> User:
+) -> UserInfo:
     """Return the user that a request impersonates, or the sender without impersonation headers.
 
     `wanted` are the attributes of the request. Raise Forbidden if the sender may not impersonate.
@@ -167,17 +175,18 @@ def impersonated(
     parts = name.split(":")
     of_account = name.startswith("system:serviceaccount:") and len(parts) == 4
     asked = [
-        Attributes("impersonate", "", "v1", "serviceaccounts", "", parts[2], parts[3])
+        AuthorizationAttributes("impersonate", "", "v1", "serviceaccounts", "", parts[2], parts[3])
         if of_account
-        else Attributes("impersonate", "", "v1", "users", "", "", name)
+        else AuthorizationAttributes("impersonate", "", "v1", "users", "", "", name)
     ]
-    asked += [Attributes("impersonate", "", "v1", "groups", "", "", group) for group in groups]
+    asked += [AuthorizationAttributes("impersonate", "", "v1", "groups", "", "", group) for group in groups]
     for key, values in extra.items():
         asked += [
-            Attributes("impersonate", _AUTHENTICATION, "v1", "userextras", key, "", value) for value in values
+            AuthorizationAttributes("impersonate", _AUTHENTICATION, "v1", "userextras", key, "", value)
+            for value in values
         ]
     if uid := headers.get("impersonate-uid", ""):
-        asked.append(Attributes("impersonate", _AUTHENTICATION, "v1", "uids", "", "", uid))
+        asked.append(AuthorizationAttributes("impersonate", _AUTHENTICATION, "v1", "uids", "", "", uid))
     if not all(authorizer.authorize(user, attributes).allowed for attributes in asked):
         # Since constrained impersonation, kube-apiserver names the permission that suffices for this request alone.
         mode = "serviceaccount" if of_account else "user-info"
@@ -190,7 +199,7 @@ def impersonated(
         and AUTHENTICATED not in all_groups
     ):
         all_groups.append(AUTHENTICATED)
-    return User(name, uid, tuple(all_groups), extra)
+    return UserInfo(name, uid, tuple(all_groups), extra)
 
 
 def _extra(request: Request) -> dict[str, tuple[str, ...]]:

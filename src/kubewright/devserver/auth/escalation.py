@@ -6,19 +6,19 @@ validating admission, and for dry runs too.
 
 from collections.abc import Sequence
 
+from kubewright.api.identity import GroupVersionResource
 from kubewright.devserver.auth.rbac import GROUP, RoleAuthorizer
-from kubewright.devserver.auth.rules import Rule, compact, describe, uncovered
+from kubewright.devserver.auth.rules import RoleRule, compact, describe, uncovered
 from kubewright.devserver.objects import JsonObject, encode_sorted, items, meta, section
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.request.admission import GroupVersionResource
 from kubewright.devserver.request.context import RequestContext
-from kubewright.devserver.request.identity import MASTERS, Attributes
+from kubewright.devserver.request.identity import MASTERS, AuthorizationAttributes
 from kubewright.devserver.strategy.access import Access
 
 _ROLES = ("roles", "clusterroles")
 _BINDINGS = ("rolebindings", "clusterrolebindings")
 _ROLE_RESOURCES = {"Role": "roles", "ClusterRole": "clusterroles"}
-_FULL_AUTHORITY: Sequence[Rule] = (
+_FULL_AUTHORITY: Sequence[RoleRule] = (
     {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
     {"verbs": ["*"], "nonResourceURLs": ["*"]},
 )
@@ -85,14 +85,14 @@ class _EscalationCheck:
 
     def _may(self, verb: str, group: str, resource: str, name: str) -> bool:
         namespace = self._context.info.namespace
-        attributes = Attributes(verb, group, "*", resource, "", namespace, name)
+        attributes = AuthorizationAttributes(verb, group, "*", resource, "", namespace, name)
         return self._authorizer.may(self._context.user, attributes)
 
-    def _missing(self, rules: Sequence[Rule]) -> list[Rule]:
+    def _missing(self, rules: Sequence[RoleRule]) -> list[RoleRule]:
         held = self._authorizer.rules(self._context.user, self._context.info.namespace)
         return compact(uncovered(held, rules))
 
-    def _check_held(self, rules: Sequence[Rule]) -> None:
+    def _check_held(self, rules: Sequence[RoleRule]) -> None:
         if missing := self._missing(rules):
             user = self._context.user
             groups = " ".join(f'"{group}"' for group in user.groups)

@@ -4,15 +4,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kubewright.devserver.auth.rules import Rule, allows
-from kubewright.devserver.request.identity import MASTERS, Attributes, Decision, User
+from kubewright.devserver.auth.rules import RoleRule, allows
+from kubewright.devserver.request.identity import MASTERS, AuthorizationAttributes, Decision, UserInfo
 from kubewright.devserver.storage import Derived, ObjectStore
 from kubewright.devserver.strategy.access import Access
 
 GROUP = "rbac.authorization.k8s.io"
 SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
 AuthorizationMode = Literal["RBAC", "AlwaysAllow", "AlwaysDeny"]
-AuthorizationObserver = Callable[[User, Attributes, bool], None]
+AuthorizationObserver = Callable[[UserInfo, AuthorizationAttributes, bool], None]
 """Called with each permission that a request needs, and whether the user has it."""
 _PLURALS = ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
 
@@ -27,10 +27,10 @@ class Grant:
     binding: str
     role_kind: str
     role_name: str
-    rules: Sequence[Rule]
+    rules: Sequence[RoleRule]
     found: bool
 
-    def applies_to(self, user: User) -> bool:
+    def applies_to(self, user: UserInfo) -> bool:
         """Return True if the subject is this user or one of its groups."""
         kind, name = self.subject.get("kind"), self.subject.get("name", "")
         if kind == "User":
@@ -73,21 +73,21 @@ class RoleAuthorizer:
         names = [f"{plural}.{GROUP}" for plural in _PLURALS]
         self._grants = Derived(store, names, lambda: list(_read_grants(api)))
 
-    def authorize(self, user: User, attributes: Attributes) -> Decision:
+    def authorize(self, user: UserInfo, attributes: AuthorizationAttributes) -> Decision:
         """Return the decision for a permission that a request needs, and notify the observer."""
         decision = self.decide(user, attributes)
         if self._observer is not None:
             self._observer(user, attributes, decision.allowed)
         return decision
 
-    def may(self, user: User, attributes: Attributes) -> bool:
+    def may(self, user: UserInfo, attributes: AuthorizationAttributes) -> bool:
         """Return True for a permission that a request has, of several that suffice; only then it counts as used."""
         allowed = self.decide(user, attributes).allowed
         if allowed and self._observer is not None:
             self._observer(user, attributes, allowed)
         return allowed
 
-    def decide(self, user: User, attributes: Attributes) -> Decision:
+    def decide(self, user: UserInfo, attributes: AuthorizationAttributes) -> Decision:
         """Return the decision for a question, which uses no permission: a review, or a CEL expression."""
         if MASTERS in user.groups or "AlwaysAllow" in self._modes:
             return Decision(True)
@@ -103,13 +103,13 @@ class RoleAuthorizer:
             return Decision(False, f"RBAC: [{', '.join(missing)}]")
         return Decision(False, f"RBAC: {missing[0]}" if missing else "")
 
-    def grants(self, user: User, namespace: str) -> Iterator[Grant]:
+    def grants(self, user: UserInfo, namespace: str) -> Iterator[Grant]:
         """Yield the grants of a user in a namespace, cluster-wide grants first."""
         for grant in self._grants.get():
             if (not grant.namespace or grant.namespace == namespace) and grant.applies_to(user):
                 yield grant
 
-    def rules(self, user: User, namespace: str) -> list[Rule]:
+    def rules(self, user: UserInfo, namespace: str) -> list[RoleRule]:
         """Return all rules of a user in a namespace."""
         if MASTERS in user.groups or "AlwaysAllow" in self._modes:
             return [

@@ -10,8 +10,8 @@ from kubewright.devserver.auth.tokens import MIN_SECONDS, InvalidToken, TokenIss
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.clock import format_time
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.request.identity import Attributes, Decision, User
-from kubewright.devserver.strategy import Endpoint, EndpointRequest, Outcome, Strategy
+from kubewright.devserver.request.identity import AuthorizationAttributes, Decision, UserInfo
+from kubewright.devserver.strategy import EndpointRequest, EndpointResult, Strategy, SubresourceEndpoint
 
 AUTHENTICATION = "authentication.k8s.io"
 AUTHORIZATION = "authorization.k8s.io"
@@ -30,7 +30,7 @@ class Reviews:
 
     def strategies(self) -> Mapping[tuple[str, str], Strategy]:
         """Return the strategies of the review kinds, by group and kind."""
-        endpoints: dict[tuple[str, str], Endpoint] = {
+        endpoints: dict[tuple[str, str], SubresourceEndpoint] = {
             (AUTHENTICATION, "TokenReview"): self.token,
             (AUTHENTICATION, "SelfSubjectReview"): self.myself,
             (AUTHORIZATION, "SubjectAccessReview"): self.access,
@@ -40,7 +40,7 @@ class Reviews:
         }
         return {kind: Strategy(endpoints={"": endpoint}) for kind, endpoint in endpoints.items()}
 
-    async def token(self, call: EndpointRequest) -> Outcome:
+    async def token(self, call: EndpointRequest) -> EndpointResult:
         """Answer a TokenReview."""
         body = _body(call)
         spec: JsonObject = body.get("spec") or {}
@@ -54,17 +54,17 @@ class Reviews:
             body["status"] = {"user": {}, "error": str(error)}
         else:
             body["status"] = {"authenticated": True, "user": user.to_wire(), "audiences": matching}
-        return Outcome(body, 201)
+        return EndpointResult(body, 201)
 
-    async def myself(self, call: EndpointRequest) -> Outcome:
+    async def myself(self, call: EndpointRequest) -> EndpointResult:
         """Answer a SelfSubjectReview."""
         body = _body(call)
         await call.run_validating_admission(body)
         body["metadata"] = {"creationTimestamp": call.clock.stamp()}
         body["status"] = {"userInfo": call.user.to_wire()}
-        return Outcome(body, 201)
+        return EndpointResult(body, 201)
 
-    async def access(self, call: EndpointRequest) -> Outcome:
+    async def access(self, call: EndpointRequest) -> EndpointResult:
         """Answer a SubjectAccessReview or LocalSubjectAccessReview."""
         body = _body(call)
         spec: JsonObject = body.get("spec") or {}
@@ -74,14 +74,14 @@ class Reviews:
             errors.append(problems.invalid("spec.user", spec.get("user", ""), detail))
         given: dict[str, list[str]] = spec.get("extra") or {}
         extra = {key: tuple(values) for key, values in given.items()}
-        user = User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra)
+        user = UserInfo(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra)
         return await self._decide(call, body, user, errors)
 
-    async def my_access(self, call: EndpointRequest) -> Outcome:
+    async def my_access(self, call: EndpointRequest) -> EndpointResult:
         """Answer a SelfSubjectAccessReview."""
         return await self._decide(call, _body(call), call.user, [])
 
-    async def my_rules(self, call: EndpointRequest) -> Outcome:
+    async def my_rules(self, call: EndpointRequest) -> EndpointResult:
         """Answer a SelfSubjectRulesReview."""
         body = _body(call)
         spec: JsonObject = body.get("spec") or {}
@@ -100,9 +100,9 @@ class Reviews:
             "incomplete": False,
         }
         body["spec"] = {}
-        return Outcome(body, 201)
+        return EndpointResult(body, 201)
 
-    async def issue_token(self, call: EndpointRequest) -> Outcome:
+    async def issue_token(self, call: EndpointRequest) -> EndpointResult:
         """Issue a token for a ServiceAccount."""
         body = _body(call)
         spec: dict[str, Any] = body.setdefault("spec", {})
@@ -138,11 +138,11 @@ class Reviews:
             bound=_bound(call, spec.get("boundObjectRef")),
         )
         body["status"] = {"token": token, "expirationTimestamp": format_time(ends)}
-        return Outcome(body, 201)
+        return EndpointResult(body, 201)
 
     async def _decide(
-        self, call: EndpointRequest, body: JsonObject, user: User, errors: list[problems.FieldError]
-    ) -> Outcome:
+        self, call: EndpointRequest, body: JsonObject, user: UserInfo, errors: list[problems.FieldError]
+    ) -> EndpointResult:
         spec: JsonObject = body.get("spec") or {}
         resource: JsonObject | None = spec.get("resourceAttributes")
         path: JsonObject | None = spec.get("nonResourceAttributes")
@@ -157,7 +157,7 @@ class Reviews:
         await call.run_validating_admission(body)
         decision = self._authorizer.decide(user, _attributes(resource, path or {}))
         body["status"] = _status(decision)
-        return Outcome(body, 201)
+        return EndpointResult(body, 201)
 
 
 def _attribute_errors(resource: JsonObject | None, path: JsonObject | None) -> list[problems.FieldError]:
@@ -210,11 +210,11 @@ def _body(call: EndpointRequest) -> JsonObject:
     return call.body
 
 
-def _attributes(resource: Mapping[str, Any] | None, path: Mapping[str, Any]) -> Attributes:
+def _attributes(resource: Mapping[str, Any] | None, path: Mapping[str, Any]) -> AuthorizationAttributes:
     if resource is None:
-        return Attributes(path.get("verb", ""), path=path.get("path", ""))
+        return AuthorizationAttributes(path.get("verb", ""), path=path.get("path", ""))
     names = ("verb", "group", "version", "resource", "subresource", "namespace", "name")
-    return Attributes(*(resource.get(name) or "" for name in names))
+    return AuthorizationAttributes(*(resource.get(name) or "" for name in names))
 
 
 def _status(decision: Decision) -> JsonObject:

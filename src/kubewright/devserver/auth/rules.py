@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kubewright.devserver.request.identity import Attributes
+from kubewright.devserver.request.identity import AuthorizationAttributes
 
-Rule = Mapping[str, Any]
+RoleRule = Mapping[str, Any]
 ANY = "*"
 
 
-def allows(rule: Rule, attributes: Attributes) -> bool:
+def allows(rule: RoleRule, attributes: AuthorizationAttributes) -> bool:
     """Return True if one rule allows a request."""
     if attributes.verb not in _texts(rule, "verbs") and ANY not in _texts(rule, "verbs"):
         return False
@@ -22,13 +22,13 @@ def allows(rule: Rule, attributes: Attributes) -> bool:
     )
 
 
-def uncovered(owned: Iterable[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+def uncovered(owned: Iterable[RoleRule], wanted: Iterable[RoleRule]) -> list[RoleRule]:
     """List, one permission each, what `wanted` grants beyond `owned`."""
     held = list(owned)
     return [part for rule in wanted for part in _split(rule) if not any(_covers(have, part) for have in held)]
 
 
-def compact(rules: Iterable[Rule]) -> list[Rule]:
+def compact(rules: Iterable[RoleRule]) -> list[RoleRule]:
     """Merge single permissions that differ only in their verb, as messages show them."""
     merged: dict[tuple[str, ...], dict[str, Any]] = {}
     for rule in rules:
@@ -38,7 +38,7 @@ def compact(rules: Iterable[Rule]) -> list[Rule]:
     return list(merged.values())
 
 
-def describe(rule: Rule) -> str:
+def describe(rule: RoleRule) -> str:
     """Write a rule as messages about missing permissions do."""
     titles = {
         "nonResourceURLs": "NonResourceURLs",
@@ -55,7 +55,7 @@ def describe(rule: Rule) -> str:
     return "{" + ", ".join(parts) + "}"
 
 
-def _texts(rule: Rule, name: str) -> Sequence[str]:
+def _texts(rule: RoleRule, name: str) -> Sequence[str]:
     return rule.get(name) or ()
 
 
@@ -79,7 +79,7 @@ def _has_path(patterns: Sequence[str], path: str) -> bool:
     )
 
 
-def _split(rule: Rule) -> Iterable[Rule]:
+def _split(rule: RoleRule) -> Iterable[RoleRule]:
     verbs = _texts(rule, "verbs")
     for path in _texts(rule, "nonResourceURLs"):
         for verb in verbs:
@@ -95,7 +95,7 @@ def _split(rule: Rule) -> Iterable[Rule]:
                     yield {**part, "resourceNames": [name]}
 
 
-def _covers(have: Rule, part: Rule) -> bool:
+def _covers(have: RoleRule, part: RoleRule) -> bool:
     verb = part["verbs"][0]
     if not _has(_texts(have, "verbs"), verb):
         return False

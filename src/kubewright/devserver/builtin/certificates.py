@@ -12,8 +12,8 @@ from kubewright.devserver.builtin.printing import AGE, NAME, NONE, cell, printed
 from kubewright.devserver.builtin.rules import at_least, distinct, one_of, required, rules
 from kubewright.devserver.builtin.writes import restore, text_at
 from kubewright.devserver.objects import JsonObject, items, section
-from kubewright.devserver.request.identity import User
-from kubewright.devserver.strategy import Part, Strategy
+from kubewright.devserver.request.identity import UserInfo
+from kubewright.devserver.strategy import PartialSubresource, Strategy
 from kubewright.devserver.strategy.tables import human_duration
 
 GROUP = "certificates.k8s.io"
@@ -40,7 +40,7 @@ _SIGNER_RULE = "must be a fully qualified domain and path of the form 'example.c
 _BLOCK = re.compile(r"-----BEGIN ([^-]+)-----\s")
 
 
-def _set_requester(request: JsonObject, user: User) -> None:
+def _set_requester(request: JsonObject, user: UserInfo) -> None:
     """Record the user of the request, which clients cannot choose."""
     spec: JsonObject = request.setdefault("spec", {})
     spec["username"] = user.name
@@ -198,7 +198,7 @@ STRATEGIES = {
         validate=_REQUEST.validate,
         sign=_set_requester,
         validate_status_update=_check_status,
-        parts={"approval": Part(_keep_certificate, _check_approval)},
+        parts={"approval": PartialSubresource(_keep_certificate, _check_approval)},
         selectable_fields={"spec.signerName": text_at("spec", "signerName")},
         reset_fields={
             "": frozenset({("spec",), ("status",)}),

@@ -21,7 +21,7 @@ from kubewright.devserver.builtin.printing import (
 )
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
 from kubewright.devserver.objects import JsonObject, section
-from kubewright.devserver.strategy import Column, Strategy
+from kubewright.devserver.strategy import Strategy, TableColumn
 from kubewright.devserver.strategy.tables import age
 
 _ZONE = re.compile(r"[A-Za-z0-9_+-]{1,32}(/[A-Za-z0-9_+-]{1,32}){0,3}")
@@ -92,7 +92,7 @@ def _zone(zone: str) -> list[FieldError]:
     return []
 
 
-class ScheduleError(ValueError):
+class CronSyntaxError(ValueError):
     """A schedule with a syntax error."""
 
 
@@ -100,7 +100,7 @@ def schedule_error(schedule: str) -> str:
     """Return the error in a schedule, in the words of the real server's library; empty if it is valid."""
     try:
         _parse(schedule)
-    except ScheduleError as error:
+    except CronSyntaxError as error:
         return str(error)
     return ""
 
@@ -108,11 +108,11 @@ def schedule_error(schedule: str) -> str:
 def _parse(schedule: str) -> None:
     if schedule.startswith("@"):
         if schedule not in _DESCRIPTORS and not schedule.startswith("@every "):
-            raise ScheduleError(f"unrecognized descriptor: {schedule}")
+            raise CronSyntaxError(f"unrecognized descriptor: {schedule}")
         return
     fields = schedule.split()
     if len(fields) != len(_FIELDS):
-        raise ScheduleError(f"expected exactly 5 fields, found {len(fields)}: [{schedule}]")
+        raise CronSyntaxError(f"expected exactly 5 fields, found {len(fields)}: [{schedule}]")
     for field, (low, high, names) in zip(fields, _FIELDS, strict=True):
         for part in field.split(","):
             _parse_range(part, low, high, names)
@@ -121,10 +121,10 @@ def _parse(schedule: str) -> None:
 def _parse_range(text: str, low: int, high: int, names: dict[str, int]) -> None:
     span, *steps = text.split("/")
     if len(steps) > 1:
-        raise ScheduleError(f"too many slashes: {text}")
+        raise CronSyntaxError(f"too many slashes: {text}")
     first, *rest = span.split("-")
     if len(rest) > 1:
-        raise ScheduleError(f"too many hyphens: {text}")
+        raise CronSyntaxError(f"too many hyphens: {text}")
     if first in ("*", "?"):
         begin, end = low, high
     else:
@@ -132,13 +132,13 @@ def _parse_range(text: str, low: int, high: int, names: dict[str, int]) -> None:
         end = _number(rest[0], names) if rest else high if steps else begin
     step = _number(steps[0], {}) if steps else 1
     if begin < low:
-        raise ScheduleError(f"beginning of range ({begin}) below minimum ({low}): {text}")
+        raise CronSyntaxError(f"beginning of range ({begin}) below minimum ({low}): {text}")
     if end > high:
-        raise ScheduleError(f"end of range ({end}) above maximum ({high}): {text}")
+        raise CronSyntaxError(f"end of range ({end}) above maximum ({high}): {text}")
     if begin > end:
-        raise ScheduleError(f"beginning of range ({begin}) beyond end of range ({end}): {text}")
+        raise CronSyntaxError(f"beginning of range ({begin}) beyond end of range ({end}): {text}")
     if step == 0:
-        raise ScheduleError(f"step of range should be a positive number: {text}")
+        raise CronSyntaxError(f"step of range should be a positive number: {text}")
 
 
 def _number(text: str, names: dict[str, int]) -> int:
@@ -149,9 +149,9 @@ def _number(text: str, names: dict[str, int]) -> int:
         value = int(text)
     except ValueError:
         reason = f'strconv.Atoi: parsing "{text}": invalid syntax'
-        raise ScheduleError(f"failed to parse int from {text}: {reason}") from None
+        raise CronSyntaxError(f"failed to parse int from {text}: {reason}") from None
     if value < 0:
-        raise ScheduleError(f"negative number ({value}) not allowed: {text}")
+        raise CronSyntaxError(f"negative number ({value}) not allowed: {text}")
     return value
 
 
@@ -179,7 +179,7 @@ STRATEGIES = {
             cell("Timezone", "spec.timeZone", NONE),
             cell("Suspend", lambda job: "True" if job["spec"].get("suspend") else "False", kind="boolean"),
             cell("Active", count("status.active"), kind="integer"),
-            Cell(Column("Last Schedule"), _last_schedule),
+            Cell(TableColumn("Last Schedule"), _last_schedule),
             AGE,
             *container_cells("spec", "jobTemplate", "spec", "template"),
             cell("Selector", _selector, wide=True),

@@ -7,21 +7,21 @@ from kubewright.api import FieldError, GroupVersionKind, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.writes import text_at
 from kubewright.devserver.objects import JsonObject, section
-from kubewright.devserver.strategy import Column, Strategy
+from kubewright.devserver.strategy import Strategy, TableColumn
 from kubewright.devserver.strategy.tables import age
 
 CORE = GroupVersionKind("", "v1", "Event")
 _COLUMNS = (
-    Column("Last Seen"),
-    Column("Type"),
-    Column("Reason"),
-    Column("Object"),
-    Column("Subobject", priority=1),
-    Column("Source", priority=1),
-    Column("Message"),
-    Column("First Seen", priority=1),
-    Column("Count", priority=1),
-    Column("Name", "string", "name", priority=1),
+    TableColumn("Last Seen"),
+    TableColumn("Type"),
+    TableColumn("Reason"),
+    TableColumn("Object"),
+    TableColumn("Subobject", priority=1),
+    TableColumn("Source", priority=1),
+    TableColumn("Message"),
+    TableColumn("First Seen", priority=1),
+    TableColumn("Count", priority=1),
+    TableColumn("Name", "string", "name", priority=1),
 )
 _NEW_NAMES = {
     "involvedObject": "regarding",

@@ -7,7 +7,7 @@ from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.printing import AGE, NAME, NONE, cell, printed
 from kubewright.devserver.builtin.rules import (
-    Rule,
+    FieldRule,
     absent,
     at_least,
     at_most,
@@ -73,7 +73,7 @@ def _verbs(path: str, verbs: Sequence[str] | None) -> Iterator[FieldError]:
         yield problems.not_supported(path, verbs, _VERBS)
 
 
-def _only_wildcard(title: str, otherwise: Rule | None = None) -> Rule:
+def _only_wildcard(title: str, otherwise: FieldRule | None = None) -> FieldRule:
     """Make the rule that "*" stands alone in a list; items of a list without it have a rule of their own."""
 
     def run(path: str, values: Sequence[str] | None) -> Iterator[FieldError]:

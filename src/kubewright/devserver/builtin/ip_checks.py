@@ -5,8 +5,8 @@ import re
 
 from kubewright.api import FieldError, problems
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _ADDRESS_TEXT = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _NETWORK_TEXT = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
@@ -56,7 +56,7 @@ def endpoint_address(path: str, value: str, *, allow_loopback: bool = False) -> 
     return [problems.invalid(path, value, text) for wrong, text in texts if wrong]
 
 
-def parse_network(text: str) -> Network | None:
+def parse_network(text: str) -> IPNetwork | None:
     """Parse a network as leniently as the server does; return None if it is invalid."""
     host, slash, length = text.partition("/")
     found = _address(host)
@@ -106,7 +106,7 @@ def _plain(text: str) -> str:
     return re.sub(_LEADING_ZEROS, r"\1", text) if "." in text else text
 
 
-def _address(text: str) -> Address | None:
+def _address(text: str) -> IPAddress | None:
     if "%" in text:
         return None
     try:
@@ -115,5 +115,5 @@ def _address(text: str) -> Address | None:
         return None
 
 
-def _is_mapped(found: Address) -> bool:
+def _is_mapped(found: IPAddress) -> bool:
     return isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None

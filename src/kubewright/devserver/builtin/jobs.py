@@ -21,7 +21,7 @@ from kubewright.devserver.builtin.printing import (
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, number_at
 from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.objects.clock import parse_time
-from kubewright.devserver.strategy import Column, Strategy
+from kubewright.devserver.strategy import Strategy, TableColumn
 from kubewright.devserver.strategy.tables import human_duration
 
 _MODES = ("NonIndexed", "Indexed")
@@ -552,7 +552,7 @@ STRATEGIES = {
             NAME,
             cell("Status", _job_state),
             cell("Completions", _completions),
-            Cell(Column("Duration"), _duration),
+            Cell(TableColumn("Duration"), _duration),
             AGE,
             *container_cells("spec", "template"),
             cell("Selector", lambda job: selector_text(job["spec"].get("selector")), wide=True),

@@ -10,7 +10,7 @@ from kubewright.devserver.builtin.printing import AGE, NAME, cell, printed
 from kubewright.devserver.builtin.rules import each, rules
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, restore, text_at
 from kubewright.devserver.objects import JsonObject, items, section
-from kubewright.devserver.strategy import Part, Strategy
+from kubewright.devserver.strategy import PartialSubresource, Strategy
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
 _QUOTA_RESOURCES = frozenset(
@@ -253,7 +253,7 @@ STRATEGIES = {
         begin_delete=_terminate_namespace,
         deletable=_emptied_namespace,
         selectable_fields={"status.phase": text_at("status", "phase")},
-        parts={"finalize": Part(_finalize, _FINALIZED.validate_update)},
+        parts={"finalize": PartialSubresource(_finalize, _FINALIZED.validate_update)},
         reset_fields={**SPEC_AND_STATUS, "finalize": frozenset({("status",)})},
         **printed(NAME, cell("Status", "status.phase"), AGE),
     ),

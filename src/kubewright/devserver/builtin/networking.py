@@ -20,7 +20,7 @@ from kubewright.devserver.builtin.printing import (
     some_of,
 )
 from kubewright.devserver.builtin.rules import (
-    Rule,
+    FieldRule,
     changes,
     defaults,
     immutable,
@@ -33,7 +33,7 @@ from kubewright.devserver.builtin.rules import (
 )
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
 from kubewright.devserver.objects import JsonObject, items, section
-from kubewright.devserver.strategy import Column, Strategy
+from kubewright.devserver.strategy import Strategy, TableColumn
 
 GROUP = "networking.k8s.io"
 _OLD_CLASS = "kubernetes.io/ingress.class"
@@ -265,7 +265,7 @@ def _subset_ports(path: str, ports: Sequence[JsonObject] | None) -> Iterator[Fie
         yield from _ENDPOINT_PORT(where, port)
 
 
-def _ip_of_family(version: int) -> Rule:
+def _ip_of_family(version: int) -> FieldRule:
     # Only IPv6 addresses must be in canonical form, because older servers accepted other forms of IPv4.
     well_formed = ip_checks.address if version == 4 else ip_checks.canonical_address
 
@@ -298,7 +298,7 @@ def _domain_name(path: str, value: str) -> Iterator[FieldError]:
                 return
 
 
-def _unique_names(syntax: Callable[[str], list[str]]) -> Rule:
+def _unique_names(syntax: Callable[[str], list[str]]) -> FieldRule:
     return unique("name", after=rules(("name", named(syntax, empty=True))))
 
 
@@ -519,7 +519,7 @@ STRATEGIES = {
         validate=_IP_ADDRESS.validate,
         validate_update=_same_parent,
         name_check=_address_name,
-        columns=(NAME.column, Column("ParentRef")),
+        columns=(NAME.column, TableColumn("ParentRef")),
         row=_address_row,
     ),
 }

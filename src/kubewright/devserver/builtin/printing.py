@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from kubewright.devserver.objects import JsonObject, items, section
-from kubewright.devserver.strategy import Column
+from kubewright.devserver.strategy import TableColumn
 from kubewright.devserver.strategy.tables import age
 
 NONE = "<none>"
@@ -22,14 +22,14 @@ _SHORT_MODES = {
 class Cell:
     """A column and how its cell is read from an object at a time (seconds since the epoch)."""
 
-    column: Column
+    column: TableColumn
     read: Callable[[JsonObject, float], Any]
 
 
 class Printed(TypedDict):
     """What a strategy needs to print its kind."""
 
-    columns: Sequence[Column]
+    columns: Sequence[TableColumn]
     row: Callable[[JsonObject, float], list[Any]]
 
 
@@ -54,7 +54,7 @@ def cell(
 
     `missing` is shown for a field that is not set or empty. A wide column is shown only with `-o wide`.
     """
-    column = Column(name, kind, priority=int(wide))
+    column = TableColumn(name, kind, priority=int(wide))
     if callable(source):
         return Cell(column, lambda obj, now: source(obj))
     path = source.split(".")
@@ -75,8 +75,8 @@ def object_age(obj: JsonObject, now: float) -> str:
     return age(obj["metadata"].get("creationTimestamp"), now)
 
 
-NAME = Cell(Column("Name", "string", "name"), lambda obj, now: obj["metadata"]["name"])
-AGE = Cell(Column("Age"), object_age)
+NAME = Cell(TableColumn("Name", "string", "name"), lambda obj, now: obj["metadata"]["name"])
+AGE = Cell(TableColumn("Age"), object_age)
 
 
 def container_cells(*path: str) -> tuple[Cell, Cell]:

@@ -6,7 +6,7 @@ from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.printing import AGE, NAME, Cell, cell, printed
 from kubewright.devserver.objects import JsonObject, items
-from kubewright.devserver.strategy import Column, Strategy
+from kubewright.devserver.strategy import Strategy, TableColumn
 
 GROUP = "rbac.authorization.k8s.io"
 _SUBJECTS = ("ServiceAccount", "User", "Group")
@@ -134,7 +134,9 @@ def _subjects(kind: str) -> Callable[[JsonObject], str]:
 
 
 def _role_strategy(validate: Callable[[JsonObject], list[FieldError]]) -> Strategy:
-    created = Cell(Column("Created At", "date"), lambda role, now: role["metadata"].get("creationTimestamp"))
+    created = Cell(
+        TableColumn("Created At", "date"), lambda role, now: role["metadata"].get("creationTimestamp")
+    )
     return Strategy(
         validate=validate,
         validate_update=lambda new, old: validate(new),

@@ -24,9 +24,9 @@ from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.objects import JsonObject, copy
 
-Rule = Callable[[str, Any], Iterable[FieldError]]
+FieldRule = Callable[[str, Any], Iterable[FieldError]]
 """Check the value at a path; a missing value is None."""
-Row = tuple[str, *tuple[Rule, ...]]
+Row = tuple[str, *tuple[FieldRule, ...]]
 ChangeCheck = Callable[[JsonObject, JsonObject], Iterable[FieldError]]
 """Check what changed from the second object to the first."""
 
@@ -142,7 +142,7 @@ def _parsed(segment: str) -> dict[str, str | None]:
     return found.groupdict()
 
 
-def _compile(rows: Sequence[tuple[Sequence[str], Sequence[Rule]]]) -> _Step:
+def _compile(rows: Sequence[tuple[Sequence[str], Sequence[FieldRule]]]) -> _Step:
     steps: list[_Step] = []
     for start, group in itertools.groupby(rows, key=lambda row: list(row[0][:1])):
         members = list(group)
@@ -160,7 +160,7 @@ def _compile(rows: Sequence[tuple[Sequence[str], Sequence[Rule]]]) -> _Step:
     return run
 
 
-def _leaf(rule: Rule) -> _Step:
+def _leaf(rule: FieldRule) -> _Step:
     if isinstance(rule, Rules):
         return rule.run
     return lambda path, value, errors: errors.extend(rule(path, value))
@@ -205,22 +205,24 @@ def _condition(text: str) -> Callable[[JsonObject], bool]:
     return lambda obj: obj.get(name) not in _UNSET
 
 
-def required(text: str = "") -> Rule:
+def required(text: str = "") -> FieldRule:
     """Make the rule that a value is set and not empty."""
     return lambda path, value: () if value else [problems.required(path, text)]
 
 
-def absent(text: str) -> Rule:
+def absent(text: str) -> FieldRule:
     """Make the rule that a value is not set."""
     return lambda path, value: () if value is None else [problems.forbidden(path, text)]
 
 
-def unset(text: str) -> Rule:
+def unset(text: str) -> FieldRule:
     """Make the rule that a value is not set, which shows the value that is."""
     return lambda path, value: () if value is None else [problems.invalid(path, value, text)]
 
 
-def named(syntax: Callable[[str], list[str]], *, required: bool | str = False, empty: bool = False) -> Rule:
+def named(
+    syntax: Callable[[str], list[str]], *, required: bool | str = False, empty: bool = False
+) -> FieldRule:
     """Make the rule that a text has a syntax.
 
     An empty text is accepted; with `required` it is reported as missing (in these words, if they are given), with
@@ -236,41 +238,41 @@ def named(syntax: Callable[[str], list[str]], *, required: bool | str = False, e
     return run
 
 
-def one_of(*choices: str, required: bool = False) -> Rule:
+def one_of(*choices: str, required: bool = False) -> FieldRule:
     """Make the rule that a value is one of a few; with `required`, a missing one is reported as such."""
     if required:
         return lambda path, value: check.choice(path, value, choices)
     return lambda path, value: check.one_of(path, "" if value is None else value, choices)
 
 
-def between(low: float, high: float, text: str) -> Rule:
+def between(low: float, high: float, text: str) -> FieldRule:
     """Make the rule that a number, zero if missing, is in a range with both of its ends."""
     return lambda path, value: (
         () if low <= (value or 0) <= high else [problems.invalid(path, value or 0, text)]
     )
 
 
-def at_least(low: float, text: str) -> Rule:
+def at_least(low: float, text: str) -> FieldRule:
     """Make the rule that a number, zero if missing, is not lower."""
     return between(low, float("inf"), text)
 
 
-def at_most(high: float, text: str) -> Rule:
+def at_most(high: float, text: str) -> FieldRule:
     """Make the rule that a number, zero if missing, is not higher."""
     return between(float("-inf"), high, text)
 
 
-def max_bytes(most: int) -> Rule:
+def max_bytes(most: int) -> FieldRule:
     """Make the rule that a text is not longer."""
     return lambda path, value: [problems.too_long(path, most)] if value and len(value.encode()) > most else ()
 
 
-def each(rule: Rule) -> Rule:
+def each(rule: FieldRule) -> FieldRule:
     """Apply a rule to the items of a list, or to the keys of a map, where errors do not show which."""
     return lambda path, value: [error for item in value or () for error in rule(path, item)]
 
 
-def unique(field: str, *, before: Rule | None = None, after: Rule | None = None) -> Rule:
+def unique(field: str, *, before: FieldRule | None = None, after: FieldRule | None = None) -> FieldRule:
     """Make the rule that no two items of a list have the same value in a field.
 
     `before` and `after` are rules for each item, which run before and after this check of the same item.

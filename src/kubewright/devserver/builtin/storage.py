@@ -45,7 +45,7 @@ from kubewright.devserver.builtin.rules import (
 )
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
 from kubewright.devserver.objects import JsonObject, items, section
-from kubewright.devserver.strategy import Column, Strategy
+from kubewright.devserver.strategy import Strategy, TableColumn
 
 GROUP = "storage.k8s.io"
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
@@ -579,7 +579,7 @@ STRATEGIES = {
         returns_deleted=True,
         **printed(
             NAME,
-            Cell(Column("Attacher", "string", "name"), lambda obj, now: obj["spec"].get("attacher", "")),
+            Cell(TableColumn("Attacher", "string", "name"), lambda obj, now: obj["spec"].get("attacher", "")),
             cell("PV", "spec.source.persistentVolumeName"),
             cell("Node", "spec.nodeName"),
             cell("Attached", "status.attached", False, "boolean"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 
-class Bundle(msgspec.Struct, frozen=True):
+class DataManifest(msgspec.Struct, frozen=True):
     """The contents of bundle.json."""
 
     kubernetes: str
@@ -19,6 +19,6 @@ class Bundle(msgspec.Struct, frozen=True):
     """The hash of each file of the bundle, without its compression."""
 
 
-BUNDLE = msgspec.json.decode((Path(__file__).parent / "bundle.json").read_bytes(), type=Bundle)
+BUNDLE = msgspec.json.decode((Path(__file__).parent / "bundle.json").read_bytes(), type=DataManifest)
 RELEASE = BUNDLE.kubernetes
 MINOR = int(RELEASE.split(".")[1])

@@ -13,7 +13,7 @@ from kubewright.devserver.definitions.kind import CLEANUP
 from kubewright.devserver.definitions.naming import Naming, accept_names, is_true, set_condition
 from kubewright.devserver.objects import JsonObject, decode, meta
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.registry import Resource, custom_resources
+from kubewright.devserver.registry import ServedResource, custom_resources
 from kubewright.devserver.registry.conversion import converter_of
 from kubewright.devserver.storage import Collection, JournalError
 from kubewright.devserver.strategy.access import Access
@@ -45,7 +45,7 @@ class DefinitionController:
         self._api = api
         self._services = ApiServices(api, core.clock)
         self._spawn = spawn
-        self._served: dict[str, tuple[int, list[Resource]]] = {}
+        self._served: dict[str, tuple[int, list[ServedResource]]] = {}
         self._ending: set[str] = set()
 
     @property
@@ -193,7 +193,7 @@ class DefinitionController:
         if before is not None:
             self._end_watches(before[1])
 
-    def _end_watches(self, resources: list[Resource]) -> None:
+    def _end_watches(self, resources: list[ServedResource]) -> None:
         """End the watches on a kind whose definition has changed, as kube-apiserver does."""
         for collection in {resource.collection for resource in resources}:
             if self._core.realistic:
@@ -202,7 +202,7 @@ class DefinitionController:
                 collection.end_watches()
 
     def _withdraw(self, name: str) -> None:
-        _, resources = self._served.pop(name, (0, list[Resource]()))
+        _, resources = self._served.pop(name, (0, list[ServedResource]()))
         for resource in resources:
             self._core.registry.remove(resource)
         for collection in {resource.collection for resource in resources}:
@@ -211,7 +211,7 @@ class DefinitionController:
     def _begin_end(self, name: str, crd: JsonObject) -> None:
         if CLEANUP in (meta(crd).get("finalizers") or ()) and name not in self._ending:
             self._ending.add(name)
-            for resource in self._served.get(name, (0, list[Resource]()))[1]:
+            for resource in self._served.get(name, (0, list[ServedResource]()))[1]:
                 resource.terminating = True
             self._spawn(self._end(name, crd))
 

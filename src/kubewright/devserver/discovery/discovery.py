@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kubewright.api import GroupVersionKind
 from kubewright.devserver.objects import JsonObject, api_version, encode
-from kubewright.devserver.registry.resources import Registry, Resource
+from kubewright.devserver.registry.resources import ResourceRegistry, ServedResource
 from kubewright.schema import version_priority
 
 # Kinds that kube-apiserver stores in a version it no longer serves by default; only their hash shows it.
@@ -27,7 +27,7 @@ class Document:
     etag: str
 
 
-def storage_version_hash(resource: Resource) -> str:
+def storage_version_hash(resource: ServedResource) -> str:
     """Return the hash of a resource's storage version, as kube-apiserver computes it."""
     gvk = resource.storage_codec.gvk
     version = _STORED_OTHERWISE.get((gvk.group, gvk.kind), gvk.version)
@@ -38,7 +38,7 @@ def storage_version_hash(resource: Resource) -> str:
 class Discovery:
     """Serve the discovery documents."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: ResourceRegistry) -> None:
         self._registry = registry
         self._made: dict[str, Document] = {}
         self._generation = -1
@@ -152,7 +152,7 @@ class Discovery:
         return {"metadata": metadata, "versions": versions}
 
 
-def _legacy_entries(resource: Resource) -> Iterable[JsonObject]:
+def _legacy_entries(resource: ServedResource) -> Iterable[JsonObject]:
     entry: JsonObject = {
         "name": resource.plural,
         "singularName": resource.singular,
@@ -178,7 +178,7 @@ def _legacy_entries(resource: Resource) -> Iterable[JsonObject]:
         yield {**part, "kind": sub.gvk.kind, "verbs": list(sub.verbs)}
 
 
-def _aggregated_entry(resource: Resource) -> JsonObject:
+def _aggregated_entry(resource: ServedResource) -> JsonObject:
     entry: JsonObject = {
         "resource": resource.plural,
         "responseKind": _response_kind(resource, resource.gvk),
@@ -202,7 +202,7 @@ def _aggregated_entry(resource: Resource) -> JsonObject:
     return entry
 
 
-def _response_kind(resource: Resource, gvk: GroupVersionKind) -> JsonObject:
+def _response_kind(resource: ServedResource, gvk: GroupVersionKind) -> JsonObject:
     """Return a kind for discovery; built-in resources leave out the group version in which they are served."""
     if not resource.custom and (gvk.group, gvk.version) == (resource.group, resource.version):
         return {"group": "", "version": "", "kind": gvk.kind}

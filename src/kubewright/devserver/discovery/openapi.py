@@ -11,7 +11,7 @@ from kubewright.devserver.data import BUNDLE, RELEASE
 from kubewright.devserver.discovery.swagger import swagger_protobuf
 from kubewright.devserver.objects import JsonObject, api_version, copy, encode
 from kubewright.devserver.registry.codecs import CustomCodec
-from kubewright.devserver.registry.resources import Registry, Resource
+from kubewright.devserver.registry.resources import ResourceRegistry, ServedResource
 from kubewright.devserver.wire import TypeTable
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -26,7 +26,7 @@ _PARAMETERS = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
 class OpenApi:
     """Serve the OpenAPI documents."""
 
-    def __init__(self, registry: Registry, types: TypeTable) -> None:
+    def __init__(self, registry: ResourceRegistry, types: TypeTable) -> None:
         self._registry = registry
         self._types = types
         self._custom: dict[str, bytes] = {}
@@ -90,7 +90,7 @@ class OpenApi:
             return known.upper()
         return hashlib.sha256(self._custom_document(path)).hexdigest().upper()
 
-    def _custom_resources(self, path: str) -> list[Resource]:
+    def _custom_resources(self, path: str) -> list[ServedResource]:
         group, _, name = path.partition("/")[2].rpartition("/")
         return [item for item in self._registry.resources(group, name) if item.custom]
 
@@ -135,12 +135,12 @@ def _as_version2(value: Any) -> Any:
     return value
 
 
-def schema_name(resource: Resource) -> str:
+def schema_name(resource: ServedResource) -> str:
     """Return the name of a custom kind's schema: the reversed group, the version and the kind."""
     return ".".join([*reversed(resource.group.split(".")), resource.version, resource.kind])
 
 
-def custom_document(resources: list[Resource]) -> JsonObject:
+def custom_document(resources: list[ServedResource]) -> JsonObject:
     """Build the document of a group version of custom resources."""
     schemas: JsonObject = _meta_schemas()
     paths: JsonObject = {}
@@ -158,11 +158,11 @@ def custom_document(resources: list[Resource]) -> JsonObject:
     return {"openapi": "3.0.0", "info": _INFO, "paths": paths, "components": {"schemas": schemas}}
 
 
-def _gvk(resource: Resource) -> JsonObject:
+def _gvk(resource: ServedResource) -> JsonObject:
     return {"group": resource.group, "kind": resource.kind, "version": resource.version}
 
 
-def _kind_schema(resource: Resource) -> JsonObject:
+def _kind_schema(resource: ServedResource) -> JsonObject:
     schema: JsonObject = (
         copy(resource.codec.schema) if isinstance(resource.codec, CustomCodec) else {"type": "object"}
     )
@@ -224,7 +224,7 @@ def _meta_schemas() -> JsonObject:
     return schemas
 
 
-def _paths_of(resource: Resource) -> JsonObject:
+def _paths_of(resource: ServedResource) -> JsonObject:
     base = f"/apis/{api_version(resource.group, resource.version)}"
     if resource.namespaced:
         base = f"{base}/namespaces/{{namespace}}"
@@ -240,7 +240,7 @@ def _paths_of(resource: Resource) -> JsonObject:
     return found
 
 
-def _operations(resource: Resource, methods: dict[str, str]) -> Iterator[tuple[str, JsonObject]]:
+def _operations(resource: ServedResource, methods: dict[str, str]) -> Iterator[tuple[str, JsonObject]]:
     parameters = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in _PARAMETERS]
     for method, action in methods.items():
         operation: JsonObject = {

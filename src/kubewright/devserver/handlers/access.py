@@ -8,10 +8,10 @@ from kubewright.devserver.handlers.object_write import ObjectWrite
 from kubewright.devserver.handlers.pipeline import run_create, run_delete, run_update
 from kubewright.devserver.objects import JsonObject, copy, decode, meta
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.registry import Resource
+from kubewright.devserver.registry import ServedResource
 from kubewright.devserver.request.context import RequestContext
-from kubewright.devserver.request.identity import SYSTEM, User
-from kubewright.devserver.request.options import WriteOptions, read_delete_options
+from kubewright.devserver.request.identity import SYSTEM, UserInfo
+from kubewright.devserver.request.options import WriteParameters, read_delete_options
 
 
 class StoreAccess:
@@ -20,7 +20,7 @@ class StoreAccess:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def _resource(self, group: str, resource: str) -> Resource:
+    def _resource(self, group: str, resource: str) -> ServedResource:
         found = self._core.registry.stored(group, resource)
         if found is None:
             raise StatusError.no_such_path()
@@ -54,14 +54,21 @@ class StoreAccess:
                 yield target.read(record)
 
     def _write(
-        self, target: Resource, namespace: str, name: str, user: User, *, dry_run: bool, subresource: str = ""
+        self,
+        target: ServedResource,
+        namespace: str,
+        name: str,
+        user: UserInfo,
+        *,
+        dry_run: bool,
+        subresource: str = "",
     ) -> ObjectWrite:
-        options = WriteOptions(dry_run=dry_run, field_validation="Ignore")
+        options = WriteParameters(dry_run=dry_run, field_validation="Ignore")
         context = RequestContext.loopback(user)
         return ObjectWrite(self._core, context, target, namespace, name, options, subresource)
 
     async def create(
-        self, group: str, resource: str, obj: JsonObject, *, user: User = SYSTEM, dry_run: bool = False
+        self, group: str, resource: str, obj: JsonObject, *, user: UserInfo = SYSTEM, dry_run: bool = False
     ) -> JsonObject:
         """Create an object."""
         target = self._resource(group, resource)
@@ -80,7 +87,7 @@ class StoreAccess:
         change: Callable[[JsonObject], JsonObject | None],
         *,
         subresource: str = "",
-        user: User = SYSTEM,
+        user: UserInfo = SYSTEM,
         dry_run: bool = False,
         admitted: bool = False,
     ) -> JsonObject:
@@ -109,7 +116,7 @@ class StoreAccess:
         name: str,
         options: JsonObject | None = None,
         *,
-        user: User = SYSTEM,
+        user: UserInfo = SYSTEM,
         admitted: bool = False,
     ) -> JsonObject:
         """Delete an object; return the response of the API."""

@@ -7,9 +7,9 @@ from kubewright.devserver.core import Core
 from kubewright.devserver.merge import resets_ownership
 from kubewright.devserver.objects import JsonObject, split_api_version
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.registry import Resource
+from kubewright.devserver.registry import ServedResource
 from kubewright.devserver.request.negotiation import OFFERED, PROTOBUF, YAML
-from kubewright.devserver.wire import DecodeError, UnknownKind, in_document_order, parse_json, parse_yaml
+from kubewright.devserver.wire import UnknownKind, WireDecodeError, in_document_order, parse_json, parse_yaml
 from kubewright.http.server import JSON, Request
 
 _META_GROUP = "meta.k8s.io"
@@ -43,7 +43,7 @@ def parse(core: Core, request: Request, default: GroupVersionKind) -> tuple[Any,
 
 
 def read_object(
-    core: Core, request: Request, resource: Resource, validation: str, warnings: list[str]
+    core: Core, request: Request, resource: ServedResource, validation: str, warnings: list[str]
 ) -> DecodedBody:
     """Read the object a client sends to a resource, canonical and with its defaults."""
     return read_kind(core, request, resource.gvk, validation, warnings, resource=resource)
@@ -56,14 +56,14 @@ def read_kind(
     validation: str,
     warnings: list[str],
     *,
-    resource: Resource | None = None,
+    resource: ServedResource | None = None,
 ) -> DecodedBody:
     """Read an object that should be of a kind; a resource adds its own defaults and schema."""
     try:
         value, strict = parse(core, request, gvk)
     except UnknownKind as error:
         raise unhandled(error.gvk, gvk, str(error)) from None
-    except DecodeError as error:
+    except WireDecodeError as error:
         where = "couldn't get version/kind; json parse error: " if media_type(request) == JSON else ""
         raise _unrecognized(gvk, f"{where}{error}", request.body) from None
     if value is None:
@@ -81,7 +81,7 @@ def read_kind(
     found = _custom_kind(value, gvk, request.body) if custom else _builtin_kind(core, value, gvk)
     try:
         obj, unknown = resource.codec.decode(value) if resource is not None else core.types.decode(gvk, value)
-    except DecodeError as error:
+    except WireDecodeError as error:
         raise unhandled(found, gvk, str(error)) from None
     faults = [*strict, *unknown]
     if strict and unknown and not custom and media_type(request) == JSON:
@@ -98,7 +98,7 @@ def read_options(core: Core, request: Request, gvk: GroupVersionKind) -> JsonObj
     """Read an options object, which may name any group version."""
     try:
         value, _ = parse(core, request, gvk)
-    except DecodeError as error:
+    except WireDecodeError as error:
         raise StatusError.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
     if not isinstance(value, dict):
         raise StatusError.bad_request("decoded object cannot be converted to DeleteOptions")
@@ -109,7 +109,7 @@ def read_options(core: Core, request: Request, gvk: GroupVersionKind) -> JsonObj
         raise StatusError.bad_request(text)
     try:
         return core.types.decode(gvk, value)[0]
-    except DecodeError as error:
+    except WireDecodeError as error:
         raise StatusError.bad_request(str(error)) from None
 
 
@@ -149,7 +149,7 @@ def _builtin_kind(core: Core, value: JsonObject, gvk: GroupVersionKind) -> Group
         raise unhandled(found, gvk, text)
     try:
         core.types.decode(found, value)
-    except DecodeError as error:
+    except WireDecodeError as error:
         raise unhandled(found, gvk, str(error)) from None
     if found.kind == gvk.kind:
         raise StatusError.bad_request(

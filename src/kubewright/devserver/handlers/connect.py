@@ -11,11 +11,11 @@ from kubewright.devserver.objects import JsonObject, encode, order_object, secti
 from kubewright.devserver.objects.metadata import wipe_system_fields
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.admission import AdmissionAttributes
-from kubewright.devserver.request.identity import Attributes, forbidden
-from kubewright.devserver.request.negotiation import Format
-from kubewright.devserver.request.options import WriteOptions, write_options
-from kubewright.devserver.strategy import Endpoint, EndpointRequest, Outcome
-from kubewright.http.server import Answer
+from kubewright.devserver.request.identity import AuthorizationAttributes, forbidden
+from kubewright.devserver.request.negotiation import ResponseFormat
+from kubewright.devserver.request.options import WriteParameters, write_options
+from kubewright.devserver.strategy import EndpointRequest, EndpointResult, SubresourceEndpoint
+from kubewright.http.server import ServerResponse
 
 _FLAGS = ("stdin", "stdout", "stderr", "tty")
 _TOKEN_SECONDS = 3600
@@ -25,7 +25,7 @@ _UNMANAGED = frozenset({"SelfSubjectRulesReview"})
 _KEEPS_SYSTEM_FIELDS = "Binding"
 
 
-async def connect(target: ResourceRequest, endpoint: Endpoint | None) -> Answer:
+async def connect(target: ResourceRequest, endpoint: SubresourceEndpoint | None) -> ServerResponse:
     """Run admission, then the kind's endpoint of a subresource."""
     gvk = target.resource.subresources[target.info.subresource].gvk
     if gvk.kind.endswith("Options"):
@@ -33,7 +33,7 @@ async def connect(target: ResourceRequest, endpoint: Endpoint | None) -> Answer:
     if endpoint is None:
         raise _unanswered(target)
     if target.info.verb != "create":
-        return await _invoke(target, endpoint, WriteOptions(), target.format(), gvk, None)
+        return await _invoke(target, endpoint, WriteParameters(), target.format(), gvk, None)
     form = target.format()
     options = write_options(target.request, "CreateOptions")
     body: JsonObject = {}
@@ -47,7 +47,7 @@ async def connect(target: ResourceRequest, endpoint: Endpoint | None) -> Answer:
     return await _make(target, endpoint, options, form, gvk, body)
 
 
-async def create_transient(target: ResourceRequest, endpoint: Endpoint) -> Answer:
+async def create_transient(target: ResourceRequest, endpoint: SubresourceEndpoint) -> ServerResponse:
     """Run admission, then the endpoint of a kind that is never stored."""
     form = target.format(plain=True)
     options = write_options(target.request, "CreateOptions")
@@ -59,12 +59,12 @@ async def create_transient(target: ResourceRequest, endpoint: Endpoint) -> Answe
 
 async def _make(
     target: ResourceRequest,
-    endpoint: Endpoint,
-    options: WriteOptions,
-    form: Format,
+    endpoint: SubresourceEndpoint,
+    options: WriteParameters,
+    form: ResponseFormat,
     gvk: GroupVersionKind,
     body: JsonObject,
-) -> Answer:
+) -> ServerResponse:
     write = target.write(options, subresource=target.info.subresource)
     if gvk.kind != _KEEPS_SYSTEM_FIELDS:
         wipe_system_fields(body)
@@ -79,7 +79,9 @@ async def _make(
     return await _invoke(target, endpoint, options, form, gvk, body)
 
 
-async def _open(target: ResourceRequest, endpoint: Endpoint | None, gvk: GroupVersionKind) -> Answer:
+async def _open(
+    target: ResourceRequest, endpoint: SubresourceEndpoint | None, gvk: GroupVersionKind
+) -> ServerResponse:
     """Open a connection; changes of its options by admission are ignored, as in kube-apiserver."""
     asked = _connection(target, gvk)
     attributes = _attributes(target, gvk, "CONNECT", asked, None)
@@ -87,7 +89,7 @@ async def _open(target: ResourceRequest, endpoint: Endpoint | None, gvk: GroupVe
     await target.core.admission.validate(_attributes(target, gvk, "CONNECT", asked, None))
     if endpoint is None:
         raise _unanswered(target)
-    return await _invoke(target, endpoint, WriteOptions(), target.format(), gvk, None)
+    return await _invoke(target, endpoint, WriteParameters(), target.format(), gvk, None)
 
 
 def _connection(target: ResourceRequest, gvk: GroupVersionKind) -> JsonObject:
@@ -113,7 +115,7 @@ def _attributes(
     gvk: GroupVersionKind,
     verb: Literal["CREATE", "CONNECT"],
     obj: JsonObject,
-    options: WriteOptions | None,
+    options: WriteParameters | None,
 ) -> AdmissionAttributes:
     return AdmissionAttributes(
         target.context,
@@ -132,17 +134,17 @@ def _attributes(
 
 async def _invoke(
     target: ResourceRequest,
-    endpoint: Endpoint,
-    options: WriteOptions,
-    form: Format,
+    endpoint: SubresourceEndpoint,
+    options: WriteParameters,
+    form: ResponseFormat,
     gvk: GroupVersionKind,
     body: JsonObject | None,
-) -> Answer:
+) -> ServerResponse:
     async def run_validating_admission(created: JsonObject) -> None:
         await target.core.admission.validate(_attributes(target, gvk, "CREATE", created, options))
 
     def authorize_create() -> None:
-        attributes = replace(Attributes.of(target.info), verb="create")
+        attributes = replace(AuthorizationAttributes.of(target.info), verb="create")
         decision = core.authorizer.authorize(target.context.user, attributes)
         if not decision.allowed:
             raise forbidden(target.context.user, attributes, decision.reason)
@@ -160,7 +162,7 @@ async def _invoke(
             authorize_create,
         )
     )
-    if not isinstance(outcome, Outcome):
+    if not isinstance(outcome, EndpointResult):
         return outcome
     return target.respond_encoded(outcome.status, encode(order_object(outcome.object)), form)
 

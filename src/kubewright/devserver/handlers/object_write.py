@@ -11,11 +11,11 @@ from kubewright.devserver.merge import ApplyError, FieldWrite, MergeSchema, upda
 from kubewright.devserver.objects import JsonObject, copy, encode_sorted, labels_of, meta, split_api_version
 from kubewright.devserver.objects.metadata import place_in_namespace
 from kubewright.devserver.objects.status import OPTIMISTIC_LOCK, StatusError
-from kubewright.devserver.registry import Resource, Unconverted
+from kubewright.devserver.registry import ServedResource, Unconverted
 from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionOperation
 from kubewright.devserver.request.context import RequestContext
-from kubewright.devserver.request.identity import Attributes, forbidden
-from kubewright.devserver.request.options import WriteOptions, manager_of
+from kubewright.devserver.request.identity import AuthorizationAttributes, forbidden
+from kubewright.devserver.request.options import WriteParameters, manager_of
 from kubewright.devserver.storage import Record
 
 MAX_STORED = 1536 * 1024
@@ -41,10 +41,10 @@ class ObjectWrite:
 
     core: Core
     context: RequestContext
-    resource: Resource
+    resource: ServedResource
     namespace: str
     name: str
-    options: WriteOptions
+    options: WriteParameters
     subresource: str = ""
     view: AdmissionView | None = None
     in_collection: bool = False
@@ -141,7 +141,7 @@ class ObjectWrite:
 
     def check_may_create(self) -> None:
         """Raise Forbidden if the user of a PUT or an apply, which would create the object, may not create it."""
-        attributes = replace(Attributes.of(self.context.info), verb="create")
+        attributes = replace(AuthorizationAttributes.of(self.context.info), verb="create")
         decision = self.core.authorizer.authorize(self.context.user, attributes)
         if not decision.allowed:
             raise forbidden(self.context.user, attributes, decision.reason)
@@ -212,7 +212,7 @@ class ObjectWrite:
             raise Unconverted(lambda: self._supply(key, obj, other))
         return copy(self._converted[key]), other.codec.merge_schema
 
-    async def _supply(self, key: tuple[bytes, str], obj: JsonObject, version: Resource) -> None:
+    async def _supply(self, key: tuple[bytes, str], obj: JsonObject, version: ServedResource) -> None:
         self._converted[key] = await version.convert(obj)
 
     def reset_fields(self) -> frozenset[tuple[str, ...]]:

@@ -10,9 +10,9 @@ from kubewright.devserver.handlers.update import ObjectChange
 from kubewright.devserver.merge import ApplyConflicts, ApplyError, apply, resets_ownership
 from kubewright.devserver.objects import JsonObject, encode, encode_sorted, meta, section
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.registry import Resource
+from kubewright.devserver.registry import ServedResource
 from kubewright.devserver.request.options import APPLY_PATCH
-from kubewright.devserver.wire import DecodeError, parse_json, parse_yaml, repeated_keys
+from kubewright.devserver.wire import WireDecodeError, parse_json, parse_yaml, repeated_keys
 from kubewright.http.server import Request
 
 JSON_PATCH = "application/json-patch+json"
@@ -38,7 +38,7 @@ Patch = Callable[[JsonObject], Patched]
 """Patch a document, which stays as it is."""
 
 
-def patch_type(request: Request, resource: Resource) -> str:
+def patch_type(request: Request, resource: ServedResource) -> str:
     """Return the patch type of a request; custom resources do not support strategic merge patch."""
     media = media_type(request) if request.headers.get("content-type") else ""
     if resource.custom:
@@ -101,7 +101,7 @@ def _undecodable(value: Any, wanted: str, doing: str) -> StatusError:
 def _parse(body: bytes, doing: str) -> tuple[Any, list[str]]:
     try:
         return parse_json(body)
-    except DecodeError as error:
+    except WireDecodeError as error:
         raise StatusError.bad_request(f"{doing}{error}") from None
 
 
@@ -141,7 +141,7 @@ def read_patched(write: ObjectWrite, made: Patched, old: JsonObject) -> JsonObje
         document = write.core.types.arranged(resource.gvk, document)
     try:
         new, unknown = resource.codec.decode(document, old)
-    except DecodeError as error:
+    except WireDecodeError as error:
         raise invalid_patch(made, _converted(write, made, str(error))) from None
     found = [*made.strict, *unknown]
     validation = write.options.field_validation
@@ -262,7 +262,7 @@ def configuration(write: ObjectWrite, body: bytes) -> JsonObject:
     """Read the configuration that is applied; keys that stand twice are warned of or refused."""
     try:
         value, repeated = parse_yaml(body)
-    except DecodeError as error:
+    except WireDecodeError as error:
         raise StatusError.bad_request(
             f"error decoding YAML: error converting YAML to JSON: {error}"
         ) from None
@@ -310,7 +310,7 @@ def read_applied(
     resource = write.resource
     try:
         new, _ = resource.codec.decode(merged, old)
-    except DecodeError as error:
+    except WireDecodeError as error:
         why = str(error)
         kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
         if not resource.custom:

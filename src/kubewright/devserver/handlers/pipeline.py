@@ -55,17 +55,16 @@ from kubewright.devserver.objects.metadata import drop_repeated_owners, generate
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import converting
 from kubewright.devserver.request.context import RequestContext
-from kubewright.devserver.request.identity import Attributes, forbidden
+from kubewright.devserver.request.identity import AuthorizationAttributes, forbidden
 from kubewright.devserver.request.info import request_info
 from kubewright.devserver.request.options import DeleteOptions, check_timeout
 from kubewright.devserver.request.responses import refuse
 from kubewright.devserver.storage import JournalError, Record, WriteConflict
-from kubewright.http.server import Answer, Request
+from kubewright.http.server import PendingResponse, Request, ServerResponse
 
 MAX_NAME_ATTEMPTS = 8
 MAX_RACES = 100
 
-Pending = Answer | Coroutine[Any, Any, Answer]
 """A response, or a coroutine that returns it: what needs no waiting is answered without a task."""
 
 _log = logging.getLogger("kubewright.devserver")
@@ -79,14 +78,14 @@ class RequestPipeline:
         authenticator: RequestAuthenticator,
         authorizer: RoleAuthorizer,
         faults: Faults,
-        route: Callable[[RequestContext], Pending],
+        route: Callable[[RequestContext], PendingResponse],
     ) -> None:
         self._authenticator = authenticator
         self._authorizer = authorizer
         self._faults = faults
         self._route = route
 
-    def handle(self, request: Request) -> Pending:
+    def handle(self, request: Request) -> PendingResponse:
         """Return the response to a request, at once or as a coroutine."""
         try:
             context = self._authenticate(request)
@@ -103,16 +102,16 @@ class RequestPipeline:
         check_timeout(request, info)
         user = self._authenticator.authenticate(request.headers, request.peer)
         if any(name.startswith("impersonate-") for name in request.headers):
-            user = impersonated(user, request, Attributes.of(info), self._authorizer)
+            user = impersonated(user, request, AuthorizationAttributes.of(info), self._authorizer)
         return RequestContext(request, info, user, revision_limit=self._faults.max_visible_revision)
 
     def _authorize(self, context: RequestContext) -> None:
-        attributes = Attributes.of(context.info)
+        attributes = AuthorizationAttributes.of(context.info)
         decision = self._authorizer.authorize(context.user, attributes)
         if not decision.allowed:
             raise forbidden(context.user, attributes, decision.reason)
 
-    def _respond(self, context: RequestContext) -> Pending:
+    def _respond(self, context: RequestContext) -> PendingResponse:
         try:
             answer = self._route(context)
         except StatusError as error:
@@ -120,7 +119,9 @@ class RequestPipeline:
         return self._respond_later(context, answer) if isinstance(answer, Coroutine) else answer
 
     @staticmethod
-    async def _respond_later(context: RequestContext, answer: Coroutine[Any, Any, Answer]) -> Answer:
+    async def _respond_later(
+        context: RequestContext, answer: Coroutine[Any, Any, ServerResponse]
+    ) -> ServerResponse:
         try:
             return await answer
         except StatusError as error:
@@ -129,7 +130,7 @@ class RequestPipeline:
             return _internal_error(context.request, error, context.warnings)
 
 
-def _internal_error(request: Request, error: Exception, warnings: list[str]) -> Answer:
+def _internal_error(request: Request, error: Exception, warnings: list[str]) -> ServerResponse:
     """Log an unexpected error and respond with InternalError: a full disk is logged once, a bug with its traceback."""
     if not isinstance(error, JournalError):
         _log.error("handling %s %s failed", request.method, request.path, exc_info=error)

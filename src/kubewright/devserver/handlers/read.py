@@ -8,9 +8,9 @@ from kubewright.devserver.core import Core
 from kubewright.devserver.handlers.selection import ObjectSelection
 from kubewright.devserver.objects import JsonObject, decode, encode
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.registry import Resource
-from kubewright.devserver.request.negotiation import Format
-from kubewright.devserver.request.options import ListOptions, parse_revision
+from kubewright.devserver.registry import ServedResource
+from kubewright.devserver.request.negotiation import ResponseFormat
+from kubewright.devserver.request.options import ListParameters, parse_revision
 from kubewright.devserver.storage import ContinueToken, Record, decode_token, encode_token, renewed_token
 from kubewright.devserver.strategy import Strategy
 from kubewright.devserver.strategy.tables import partial, table
@@ -42,7 +42,9 @@ def list_revision(text: str) -> int:
         raise StatusError.bad_request(f"invalid resource version: {error.message}") from None
 
 
-def get_record(resource: Resource, namespace: str, name: str, max_visible_revision: int | None) -> Record:
+def get_record(
+    resource: ServedResource, namespace: str, name: str, max_visible_revision: int | None
+) -> Record:
     """Find one object's record, as it was at the max_visible_revision if there is one, or refuse."""
     key = resource.key(namespace, name)
     if max_visible_revision is None:
@@ -57,7 +59,7 @@ def get_record(resource: Resource, namespace: str, name: str, max_visible_revisi
     return record
 
 
-def object_body(core: Core, strategy: Strategy, data: bytes, form: Format, include: str) -> bytes:
+def object_body(core: Core, strategy: Strategy, data: bytes, form: ResponseFormat, include: str) -> bytes:
     """Return one object's bytes in the wanted form, still as JSON."""
     if form.form == "object":
         return data
@@ -90,7 +92,9 @@ class Page:
         self.remaining: int | None = remaining
 
 
-def list_page(core: Core, chosen: ObjectSelection, options: ListOptions) -> Page | Coroutine[Any, Any, Page]:
+def list_page(
+    core: Core, chosen: ObjectSelection, options: ListParameters
+) -> Page | Coroutine[Any, Any, Page]:
     """Find the records of a list; a list at a revision of the future has to be awaited."""
     revision = list_revision(options.resource_version)
     if options.token:
@@ -102,12 +106,12 @@ def list_page(core: Core, chosen: ObjectSelection, options: ListOptions) -> Page
     return _list_now(core, chosen, options, revision)
 
 
-async def _list_later(core: Core, chosen: ObjectSelection, options: ListOptions, revision: int) -> Page:
+async def _list_later(core: Core, chosen: ObjectSelection, options: ListParameters, revision: int) -> Page:
     await wait_for_revision(core, revision)
     return _list_now(core, chosen, options, revision)
 
 
-def _list_now(core: Core, chosen: ObjectSelection, options: ListOptions, revision: int) -> Page:
+def _list_now(core: Core, chosen: ObjectSelection, options: ListParameters, revision: int) -> Page:
     exact = options.match == "Exact" or (revision > 0 and options.limit > 0 and not options.match)
     if exact:
         if revision < core.store.compacted and not options.stale:
@@ -122,7 +126,7 @@ def _list_now(core: Core, chosen: ObjectSelection, options: ListOptions, revisio
     return _cut(chosen, records, limit, core.store.revision)
 
 
-def _continued(core: Core, chosen: ObjectSelection, options: ListOptions, token: ContinueToken) -> Page:
+def _continued(core: Core, chosen: ObjectSelection, options: ListParameters, token: ContinueToken) -> Page:
     start = chosen.prefix + token.start
     if token.revision < 0:
         records = chosen.resource.collection.page(chosen.prefix, start)
@@ -184,7 +188,7 @@ def page_meta(page: Page, *, custom: bool) -> JsonObject:
     return metadata
 
 
-def list_body(core: Core, chosen: ObjectSelection, page: Page, form: Format, include: str) -> bytes:
+def list_body(core: Core, chosen: ObjectSelection, page: Page, form: ResponseFormat, include: str) -> bytes:
     """Return a list's bytes in the wanted form, still as JSON; plain lists are joined from stored bytes."""
     resource = chosen.resource
     if form.form == "object":
@@ -213,7 +217,7 @@ def protobuf_list(core: Core, chosen: ObjectSelection, page: Page) -> bytes:
     return core.types.protobuf_list(resource.api_version, resource.list_kind, metadata, messages)
 
 
-def _join(resource: Resource, page: Page) -> bytes:
+def _join(resource: ServedResource, page: Page) -> bytes:
     metadata = encode(page_meta(page, custom=resource.custom))
     render = resource.render
     if resource.custom:

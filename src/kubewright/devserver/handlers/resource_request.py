@@ -7,11 +7,11 @@ from kubewright.devserver.core import Core
 from kubewright.devserver.handlers.object_write import ObjectWrite
 from kubewright.devserver.handlers.read import object_body
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.registry import Resource
+from kubewright.devserver.registry import ServedResource
 from kubewright.devserver.request.context import RequestContext
 from kubewright.devserver.request.info import RequestInfo
-from kubewright.devserver.request.negotiation import OFFERED, Format, negotiate
-from kubewright.devserver.request.options import WriteOptions
+from kubewright.devserver.request.negotiation import OFFERED, ResponseFormat, negotiate
+from kubewright.devserver.request.options import WriteParameters
 from kubewright.devserver.request.responses import (
     COMPRESSED,
     compress,
@@ -29,7 +29,7 @@ class ResourceRequest:
 
     core: Core
     context: RequestContext
-    resource: Resource
+    resource: ServedResource
 
     @property
     def request(self) -> Request:
@@ -41,7 +41,7 @@ class ResourceRequest:
         """Return the parsed path."""
         return self.context.info
 
-    def format(self, *, many: bool = False, plain: bool = False) -> Format:
+    def format(self, *, many: bool = False, plain: bool = False) -> ResponseFormat:
         """Negotiate the format of the response, before anything is done; `plain` permits no Table."""
         found = negotiate(self.request.headers.get("accept", ""), custom=self.resource.custom, many=many)
         if plain and found.form == "Table":
@@ -70,21 +70,23 @@ class ResourceRequest:
             raise StatusError.bad_request(f"Unable to convert to Table as requested: {error}")
         return wanted
 
-    def write(self, options: WriteOptions, *, subresource: str = "") -> ObjectWrite:
+    def write(self, options: WriteParameters, *, subresource: str = "") -> ObjectWrite:
         """Return a write of the object that the path names."""
         info = self.info
         return ObjectWrite(
             self.core, self.context, self.resource, info.namespace, info.name, options, subresource
         )
 
-    def respond(self, status: int, data: bytes, form: Format, strategy: Strategy | None = None) -> Response:
+    def respond(
+        self, status: int, data: bytes, form: ResponseFormat, strategy: Strategy | None = None
+    ) -> Response:
         """Respond with one object in the negotiated form; a Status is sent as it is."""
         if form.form != "object" and b'"kind":"Status"' not in data[:40]:
             shown = strategy or self.resource.strategy
             data = object_body(self.core, shown, data, form, self.include())
         return self.respond_encoded(status, data, form)
 
-    def respond_encoded(self, status: int, data: bytes, form: Format) -> Response:
+    def respond_encoded(self, status: int, data: bytes, form: ResponseFormat) -> Response:
         """Respond with JSON that already has the negotiated form, in the negotiated media type."""
         return self.respond_written(status, *encode_body(self.request, data, form.media))
 

@@ -1,8 +1,7 @@
 """Routing: from the path of a request to the handler of its verb."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 from kubewright.devserver.core import Core
 from kubewright.devserver.discovery import Documents
@@ -19,14 +18,14 @@ from kubewright.devserver.handlers.verbs import (
     watch,
 )
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.registry import Resource
+from kubewright.devserver.registry import ServedResource
 from kubewright.devserver.request.context import RequestContext
 from kubewright.devserver.request.info import RequestInfo
-from kubewright.http.server import Answer, text
+from kubewright.http.server import PendingResponse, ServerResponse, text
 
-Handler = Callable[[ResourceRequest], Answer | Coroutine[Any, Any, Answer]]
+VerbHandler = Callable[[ResourceRequest], PendingResponse]
 
-_HANDLERS: dict[str, Handler] = {
+_HANDLERS: dict[str, VerbHandler] = {
     "get": get,
     "list": list_objects,
     "watch": watch,
@@ -46,7 +45,7 @@ class ResourceRouter:
         self._core = core
         self._documents = documents
 
-    def route(self, context: RequestContext) -> Answer | Coroutine[Any, Any, Answer]:
+    def route(self, context: RequestContext) -> PendingResponse:
         """Answer an authorized request."""
         request, info = context.request, context.info
         if not info.resource:
@@ -65,13 +64,13 @@ class ResourceRouter:
             context.warnings.append(resource.deprecation)
         return handler(ResourceRequest(self._core, context, resource))
 
-    def _missing(self, info: RequestInfo) -> Answer:
+    def _missing(self, info: RequestInfo) -> ServerResponse:
         """Answer 404 for an unknown resource: built-in groups with a Status, others with text."""
         if any(not resource.custom for resource in self._core.registry.resources(info.group, info.version)):
             raise StatusError.no_such_path()
         return text(404, "404 page not found\n")
 
-    def _check_path(self, resource: Resource, info: RequestInfo) -> None:
+    def _check_path(self, resource: ServedResource, info: RequestInfo) -> None:
         if info.scoped and not resource.namespaced:
             raise StatusError.no_such_path()
         if resource.namespaced and not info.scoped and info.name:
@@ -85,7 +84,7 @@ class ResourceRouter:
             raise StatusError.too_many_requests("storage is (re)initializing")
 
     @staticmethod
-    def _handler(resource: Resource, info: RequestInfo) -> Handler:
+    def _handler(resource: ServedResource, info: RequestInfo) -> VerbHandler:
         """Return the handler of a verb on a resource or on one of its subresources."""
         if not info.subresource:
             if not info.verb or info.verb not in resource.verbs:

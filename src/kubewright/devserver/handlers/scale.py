@@ -18,14 +18,14 @@ from kubewright.devserver.handlers.update import ObjectChange
 from kubewright.devserver.merge import apply_scale, scale_owners, sort_entries
 from kubewright.devserver.objects import JsonObject, copy, decode, encode, items, meta, order_meta, section
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.registry import Resource
+from kubewright.devserver.registry import ServedResource
 from kubewright.devserver.storage import Record
-from kubewright.devserver.strategy import Column, ScaleAccess, Strategy
+from kubewright.devserver.strategy import ScaleAccess, Strategy, TableColumn
 from kubewright.devserver.strategy.tables import age
-from kubewright.devserver.wire import DecodeError
+from kubewright.devserver.wire import WireDecodeError
 
 SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
-_REPLICAS = (Column("Desired", "integer"), Column("Available", "integer"))
+_REPLICAS = (TableColumn("Desired", "integer"), TableColumn("Available", "integer"))
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
@@ -46,7 +46,7 @@ def scale_of(access: ScaleAccess, obj: JsonObject) -> JsonObject:
     }
 
 
-def read_scale(resource: Resource, record: Record) -> bytes:
+def read_scale(resource: ServedResource, record: Record) -> bytes:
     """Return the Scale of a record."""
     return encode(scale_of(_access(resource), resource.read(record)))
 
@@ -57,16 +57,18 @@ def _row(scale: JsonObject, now: float) -> list[Any]:
     return [metadata["name"], wanted, present, age(metadata.get("creationTimestamp"), now)]
 
 
-_BUILTIN = Strategy(columns=(Column("Name"), *_REPLICAS, Column("Age")), row=_row)
-_CUSTOM = Strategy(columns=(Column("Name", format="name"), *_REPLICAS, Column("Age", "date")), row=_row)
+_BUILTIN = Strategy(columns=(TableColumn("Name"), *_REPLICAS, TableColumn("Age")), row=_row)
+_CUSTOM = Strategy(
+    columns=(TableColumn("Name", format="name"), *_REPLICAS, TableColumn("Age", "date")), row=_row
+)
 
 
-def scale_columns(resource: Resource) -> Strategy:
+def scale_columns(resource: ServedResource) -> Strategy:
     """Return the strategy whose columns show the Scale of a kind."""
     return _CUSTOM if resource.custom else _BUILTIN
 
 
-def _access(resource: Resource) -> ScaleAccess:
+def _access(resource: ServedResource) -> ScaleAccess:
     if resource.strategy.scale is None:
         raise StatusError.no_such_path()
     return resource.strategy.scale
@@ -177,7 +179,7 @@ def _read(write: ObjectWrite, made: Patched) -> JsonObject:
         raise invalid_patch(made, f'no kind "{kind}" is registered for version "{version}" {where}')
     try:
         scale, unknown = write.core.types.decode(SCALE, document)
-    except DecodeError as error:
+    except WireDecodeError as error:
         raise invalid_patch(made, str(error)) from None
     found = [*made.strict, *unknown]
     if found and write.options.field_validation == "Strict":

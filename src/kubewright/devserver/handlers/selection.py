@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kubewright.api import FieldSelector, LabelMatcher, SelectorError, parse_fields, parse_labels
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.status import StatusError, quote
-from kubewright.devserver.registry import Resource
+from kubewright.devserver.registry import ServedResource
 from kubewright.devserver.storage import Record
 
 
@@ -14,7 +14,7 @@ from kubewright.devserver.storage import Record
 class ObjectSelection:
     """The objects of a resource that a request selects."""
 
-    resource: Resource
+    resource: ServedResource
     prefix: str
     name: str = ""
     """The selected name, if there is one."""
@@ -38,7 +38,7 @@ class ObjectSelection:
 
 
 def select_objects(
-    resource: Resource, namespace: str, name: str, labels: str, fields: str
+    resource: ServedResource, namespace: str, name: str, labels: str, fields: str
 ) -> ObjectSelection:
     """Read the selectors of a request."""
     prefix = f"{namespace}/" if namespace and resource.namespaced else ""
@@ -64,7 +64,7 @@ def select_objects(
     return found
 
 
-def _check_fields(resource: Resource, fields: FieldSelector) -> None:
+def _check_fields(resource: ServedResource, fields: FieldSelector) -> None:
     known = resource.strategy.selectable_fields
     for requirement in fields.requirements:
         label = requirement.field
@@ -80,7 +80,7 @@ def _check_fields(resource: Resource, fields: FieldSelector) -> None:
         )
 
 
-def _field_reader(resource: Resource, record: Record) -> Callable[[str], str]:
+def _field_reader(resource: ServedResource, record: Record) -> Callable[[str], str]:
     namespace, slash, name = record.key.rpartition("/")
     document: JsonObject | None = None
 

@@ -32,22 +32,22 @@ from kubewright.devserver.handlers.watch import WatchStream
 from kubewright.devserver.objects import meta
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import converting
-from kubewright.devserver.request.negotiation import PROTOBUF, Format, negotiate_watch
+from kubewright.devserver.request.negotiation import PROTOBUF, ResponseFormat, negotiate_watch
 from kubewright.devserver.request.options import (
     APPLY_PATCH,
     DeleteOptions,
-    ListOptions,
-    WriteOptions,
+    ListParameters,
+    WriteParameters,
     delete_options,
     list_options,
     write_options,
 )
 from kubewright.devserver.request.responses import warning_header
-from kubewright.http.server import Answer, Response, Stream
+from kubewright.http.server import Response, ServerResponse, Stream
 
 DELETE_OPTIONS = GroupVersionKind("meta.k8s.io", "v1", "DeleteOptions")
 
-Later = Coroutine[Any, Any, Answer]
+Later = Coroutine[Any, Any, ServerResponse]
 
 
 def get(target: ResourceRequest) -> Response | Later:
@@ -61,7 +61,7 @@ def get(target: ResourceRequest) -> Response | Later:
     return _get_now(target, form)
 
 
-async def _get_converted(target: ResourceRequest, form: Format) -> Answer:
+async def _get_converted(target: ResourceRequest, form: ResponseFormat) -> ServerResponse:
     # kube-apiserver calls the conversion webhook for each get: its result may have changed.
     record = get_record(
         target.resource, target.info.namespace, target.info.name, target.context.max_visible_revision()
@@ -71,12 +71,12 @@ async def _get_converted(target: ResourceRequest, form: Format) -> Answer:
     return await converting(lambda: _get_now(target, form))
 
 
-async def _get_later(target: ResourceRequest, form: Format, revision: int) -> Answer:
+async def _get_later(target: ResourceRequest, form: ResponseFormat, revision: int) -> ServerResponse:
     await wait_for_revision(target.core, revision)
     return await _get_converted(target, form)
 
 
-def _get_now(target: ResourceRequest, form: Format) -> Response:
+def _get_now(target: ResourceRequest, form: ResponseFormat) -> Response:
     record = get_record(
         target.resource, target.info.namespace, target.info.name, target.context.max_visible_revision()
     )
@@ -89,7 +89,7 @@ def _selection(target: ResourceRequest, labels: str, fields: str) -> ObjectSelec
     return select_objects(target.resource, target.info.namespace, target.info.name, labels, fields)
 
 
-def _list_options(target: ResourceRequest) -> ListOptions:
+def _list_options(target: ResourceRequest) -> ListParameters:
     options = list_options(target.request, watch=False)
     limit = target.context.max_visible_revision()
     if limit is not None and not options.token:
@@ -111,12 +111,12 @@ def list_objects(target: ResourceRequest) -> Response | Later:
 
 
 async def _list_later(
-    target: ResourceRequest, chosen: ObjectSelection, page: Coroutine[Any, Any, Page], form: Format
-) -> Answer:
+    target: ResourceRequest, chosen: ObjectSelection, page: Coroutine[Any, Any, Page], form: ResponseFormat
+) -> ServerResponse:
     return _list_answer(target, chosen, await page, form)
 
 
-async def _converted_page(target: ResourceRequest, chosen: ObjectSelection, options: ListOptions) -> Page:
+async def _converted_page(target: ResourceRequest, chosen: ObjectSelection, options: ListParameters) -> Page:
     """Return the page of a list whose records need the conversion webhook; all are converted in one call."""
     resource = target.resource
     if not chosen.whole:
@@ -128,7 +128,9 @@ async def _converted_page(target: ResourceRequest, chosen: ObjectSelection, opti
     return page
 
 
-def _list_answer(target: ResourceRequest, chosen: ObjectSelection, page: Page, form: Format) -> Response:
+def _list_answer(
+    target: ResourceRequest, chosen: ObjectSelection, page: Page, form: ResponseFormat
+) -> Response:
     if form.media == PROTOBUF and form.form == "object":
         return target.respond_written(200, protobuf_list(target.core, chosen, page), PROTOBUF)
     include = target.include() if form.form == "Table" else ""
@@ -146,7 +148,7 @@ def watch(target: ResourceRequest) -> Stream:
     return stream
 
 
-async def create_object(target: ResourceRequest) -> Answer:
+async def create_object(target: ResourceRequest) -> ServerResponse:
     """Create an object, or let its kind answer when it is never stored."""
     endpoint = target.resource.strategy.endpoints.get("")
     if endpoint is not None:
@@ -161,7 +163,7 @@ async def create_object(target: ResourceRequest) -> Answer:
     return target.respond(201, await run_create(write, body.object), form)
 
 
-async def update_object(target: ResourceRequest) -> Answer:
+async def update_object(target: ResourceRequest) -> ServerResponse:
     """Replace an object, its status or its scale."""
     form = target.format()
     part = target.info.subresource
@@ -181,7 +183,7 @@ async def update_object(target: ResourceRequest) -> Answer:
     return target.respond(201 if created else 200, data, form)
 
 
-async def patch_object(target: ResourceRequest) -> Answer:
+async def patch_object(target: ResourceRequest) -> ServerResponse:
     """Patch an object, its status or its scale."""
     kind = patch_type(target.request, target.resource)
     form = target.format()
@@ -209,27 +211,27 @@ def _delete_options(target: ResourceRequest) -> DeleteOptions:
     return delete_options(target.request, read_options(target.core, target.request, DELETE_OPTIONS))
 
 
-async def delete_object(target: ResourceRequest) -> Answer:
+async def delete_object(target: ResourceRequest) -> ServerResponse:
     """Delete an object."""
     form = target.format()
     options = _delete_options(target)
-    write = target.write(WriteOptions(dry_run=options.dry_run))
+    write = target.write(WriteParameters(dry_run=options.dry_run))
     done = await run_delete(write, options)
     accepted = not done.gone and options.orphan_dependents is False
     return target.respond(202 if accepted else 200, done.body, form)
 
 
-async def delete_collection(target: ResourceRequest) -> Answer:
+async def delete_collection(target: ResourceRequest) -> ServerResponse:
     """Delete all objects that a list with the same options would show."""
     form = target.format(many=True)
     found = list_options(target.request, watch=False)
     chosen = _selection(target, found.labels, found.fields)
     options = _delete_options(target)
     page = await _converted_page(target, chosen, found)
-    whole = target.write(WriteOptions(dry_run=options.dry_run))
+    whole = target.write(WriteParameters(dry_run=options.dry_run))
     await target.core.admission.admit(whole.attributes("DELETE", None, None, options.wire()))
     for record in page.records:
-        write = target.write(WriteOptions(dry_run=options.dry_run))
+        write = target.write(WriteParameters(dry_run=options.dry_run))
         write.in_collection = True
         namespace, _, write.name = record.key.rpartition("/")
         write.namespace = namespace or write.namespace

@@ -12,8 +12,8 @@ from kubewright.devserver.handlers.selection import ObjectSelection
 from kubewright.devserver.objects import JsonObject, decode, encode, with_revision
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.context import RequestContext
-from kubewright.devserver.request.negotiation import PROTOBUF, Format
-from kubewright.devserver.request.options import ListOptions
+from kubewright.devserver.request.negotiation import PROTOBUF, ResponseFormat
+from kubewright.devserver.request.options import ListParameters
 from kubewright.devserver.storage import ADDED, DELETED, MODIFIED, Record, StoreEvent
 from kubewright.devserver.strategy.tables import cells_of, partial, table
 from kubewright.devserver.wire import write_envelope, write_event
@@ -34,8 +34,8 @@ class WatchStream:
 
     core: Core
     chosen: ObjectSelection
-    options: ListOptions
-    format: Format
+    options: ListParameters
+    format: ResponseFormat
     include: str
     context: RequestContext
     headers_sent: bool = False

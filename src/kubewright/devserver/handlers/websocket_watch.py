@@ -7,7 +7,16 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Any
 
 from kubewright.devserver.request.context import RequestContext
-from kubewright.http.server import JSON, Answer, BodyWriter, HangUp, Request, Response, Stream, Upgrade
+from kubewright.http.server import (
+    JSON,
+    BodyWriter,
+    HangUp,
+    Request,
+    Response,
+    ServerResponse,
+    Stream,
+    Upgrade,
+)
 from kubewright.http.server.websocket import NORMAL, VERSION, Opcode, WebSocket, accept_headers
 
 _ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
@@ -24,15 +33,15 @@ def is_websocket_watch(context: RequestContext) -> bool:
 
 
 def over_websocket(
-    request: Request, answer: Answer | Coroutine[Any, Any, Answer]
-) -> Answer | Coroutine[Any, Any, Answer]:
+    request: Request, answer: ServerResponse | Coroutine[Any, Any, ServerResponse]
+) -> ServerResponse | Coroutine[Any, Any, ServerResponse]:
     """Answer with the messages of a WebSocket instead of a stream; errors before it are plain responses."""
     if isinstance(answer, Stream):
         return _accept(request, answer)
     return _accept_later(request, answer) if isinstance(answer, Coroutine) else answer
 
 
-async def _accept_later(request: Request, answer: Coroutine[Any, Any, Answer]) -> Answer:
+async def _accept_later(request: Request, answer: Coroutine[Any, Any, ServerResponse]) -> ServerResponse:
     found = await answer
     return _accept(request, found) if isinstance(found, Stream) else found
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kubewright.devserver.merge.elements import item_element
-from kubewright.devserver.merge.fieldsets import Fields, insert, without_below
+from kubewright.devserver.merge.fieldsets import FieldSet, insert, without_below
 from kubewright.devserver.merge.schema import ListSchema, MapSchema, MergeSchema
 from kubewright.devserver.merge.values import ABSENT, LIST, MAP, SCALAR, encoded_same, same, view
 from kubewright.devserver.objects import is_list, is_object
@@ -16,11 +16,11 @@ _NOTHING: list[Any] = []
 class Comparison:
     """Paths removed, modified and added on the way from one value to another."""
 
-    removed: Fields = field(default_factory=dict[str, Any])
-    modified: Fields = field(default_factory=dict[str, Any])
-    added: Fields = field(default_factory=dict[str, Any])
+    removed: FieldSet = field(default_factory=dict[str, Any])
+    modified: FieldSet = field(default_factory=dict[str, Any])
+    added: FieldSet = field(default_factory=dict[str, Any])
 
-    def without(self, fields: Fields) -> "Comparison":
+    def without(self, fields: FieldSet) -> "Comparison":
         """Leave out paths that cannot be owned through this endpoint."""
         if not fields:
             return self

@@ -11,31 +11,31 @@ from typing import Any
 from kubewright.devserver.merge.elements import SELF, is_element, ordered
 from kubewright.devserver.objects import is_object
 
-Fields = dict[str, Any]
+FieldSet = dict[str, Any]
 
-_LEAF: Fields = {}
+_LEAF: FieldSet = {}
 
 
-def is_member(node: Fields) -> bool:
+def is_member(node: FieldSet) -> bool:
     """Return True if the element that leads to this node is itself in the set."""
     return not node or SELF in node
 
 
-def below(node: Fields) -> Fields:
+def below(node: FieldSet) -> FieldSet:
     """Return the owned paths below a node, without the node itself."""
     if SELF not in node:
         return node
     return {element: child for element, child in node.items() if element != SELF}
 
 
-def node_of(children: Fields, *, member: bool) -> Fields | None:
+def node_of(children: FieldSet, *, member: bool) -> FieldSet | None:
     """Make a node from both; None when there is nothing in it."""
     if not children:
         return _LEAF if member else None
     return {SELF: _LEAF, **children} if member else children
 
 
-def insert(fields: Fields, path: Iterable[str]) -> None:
+def insert(fields: FieldSet, path: Iterable[str]) -> None:
     """Add one path to a set that is still being built."""
     *parents, last = path
     for element in parents:
@@ -53,7 +53,7 @@ def insert(fields: Fields, path: Iterable[str]) -> None:
         fields[last] = {}
 
 
-def union(left: Fields, right: Fields) -> Fields:
+def union(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return the paths of either."""
     if not right or left is right:
         return left
@@ -70,9 +70,9 @@ def union(left: Fields, right: Fields) -> Fields:
     return out
 
 
-def intersection(left: Fields, right: Fields) -> Fields:
+def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return the paths of both."""
-    out: Fields = {}
+    out: FieldSet = {}
     for element, node in left.items():
         other = right.get(element)
         if other is not None:
@@ -83,11 +83,11 @@ def intersection(left: Fields, right: Fields) -> Fields:
     return out
 
 
-def difference(left: Fields, right: Fields) -> Fields:
+def difference(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return the paths of the left that are not in the right."""
     if not right:
         return left
-    out: Fields = {}
+    out: FieldSet = {}
     for element, node in left.items():
         other = right.get(element)
         if other is None:
@@ -100,11 +100,11 @@ def difference(left: Fields, right: Fields) -> Fields:
     return out
 
 
-def without_below(left: Fields, right: Fields) -> Fields:
+def without_below(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return the paths of the left that neither are in the right nor lie below one that is."""
     if not right:
         return left
-    out: Fields = {}
+    out: FieldSet = {}
     for element, node in left.items():
         other = right.get(element)
         if other is None:
@@ -116,7 +116,7 @@ def without_below(left: Fields, right: Fields) -> Fields:
     return out
 
 
-def has(fields: Fields, path: Iterable[str]) -> bool:
+def has(fields: FieldSet, path: Iterable[str]) -> bool:
     """Return True if one path is in a set."""
     node = fields
     for element in path:
@@ -126,7 +126,7 @@ def has(fields: Fields, path: Iterable[str]) -> bool:
     return is_member(node)
 
 
-def paths(fields: Fields, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def paths(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Yield every path: the members of a level in order, then what lies below each."""
     elements = ordered([element for element in fields if element != SELF])
     for element in elements:
@@ -136,20 +136,20 @@ def paths(fields: Fields, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, .
         yield from paths(below(fields[element]), (*prefix, element))
 
 
-def encode(fields: Fields) -> Fields:
+def encode(fields: FieldSet) -> FieldSet:
     """Put a set into the order FieldsV1 is written in."""
     if len(fields) < 2:
         return {element: encode(node) if node else {} for element, node in fields.items()}
     return {element: encode(fields[element]) if fields[element] else {} for element in ordered(list(fields))}
 
 
-def decode(value: Any) -> Fields:
+def decode(value: Any) -> FieldSet:
     """Read FieldsV1; keys that are not path elements are skipped."""
     node = _readable(value)
     return below(node) if SELF in node else node
 
 
-def _readable(value: Any) -> Fields:
+def _readable(value: Any) -> FieldSet:
     """Return a node unchanged if all its elements are valid, else only the valid ones."""
     if not is_object(value):
         return _LEAF

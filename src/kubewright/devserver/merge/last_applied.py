@@ -4,7 +4,7 @@ import json
 
 from kubewright.devserver.merge.comparison import compare
 from kubewright.devserver.merge.elements import go_json
-from kubewright.devserver.merge.fieldsets import Fields, difference
+from kubewright.devserver.merge.fieldsets import FieldSet, difference
 from kubewright.devserver.merge.membership import fields_of
 from kubewright.devserver.merge.schema import ApplyError, MergeSchema
 from kubewright.devserver.merge.validation import check
@@ -17,7 +17,7 @@ ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 _MAX_ANNOTATIONS = 256 * 1024
 
 
-def may_be_taken(live: JsonObject, schema: MergeSchema, api_version: str) -> Fields:
+def may_be_taken(live: JsonObject, schema: MergeSchema, api_version: str) -> FieldSet:
     """Return the fields that kubectl applied on the client side and that are unchanged since."""
     last = _last_applied(live)
     if last is None or last.get("apiVersion") != api_version:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from kubewright.devserver.merge.elements import go_json
-from kubewright.devserver.merge.fieldsets import Fields, decode, encode, union
+from kubewright.devserver.merge.fieldsets import FieldSet, decode, encode, union
 from kubewright.devserver.merge.schema import ApplyError
 
 APPLY, UPDATE = "Apply", "Update"
@@ -39,11 +39,11 @@ class ManagerId(NamedTuple):
 class Managed:
     """The fields that one manager owns, with their apiVersion and the time of the last change."""
 
-    fields: Fields
+    fields: FieldSet
     api_version: str
     time: str | None = None
 
-    def owning(self, fields: Fields) -> "Managed":
+    def owning(self, fields: FieldSet) -> "Managed":
         """Return the same manager with another set."""
         return self if fields is self.fields else replace(self, fields=fields)
 

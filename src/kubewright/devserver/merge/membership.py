@@ -3,18 +3,18 @@
 from typing import Any
 
 from kubewright.devserver.merge.elements import SELF, item_element
-from kubewright.devserver.merge.fieldsets import Fields, below, is_member, node_of
+from kubewright.devserver.merge.fieldsets import FieldSet, below, is_member, node_of
 from kubewright.devserver.merge.schema import DEDUCED, ListSchema, MapSchema, MergeSchema
 from kubewright.devserver.merge.values import LIST, MAP, SCALAR, view
 from kubewright.devserver.objects import is_list, is_object
 
 
-def fields_of(value: Any, schema: MergeSchema) -> Fields:
+def fields_of(value: Any, schema: MergeSchema) -> FieldSet:
     """Return the set of paths a value owns when it is applied."""
     return _fields(value, schema)[1]
 
 
-def _fields(value: Any, schema: MergeSchema) -> tuple[bool, Fields]:
+def _fields(value: Any, schema: MergeSchema) -> tuple[bool, FieldSet]:
     """Return True if the value's own path is in the set, and what is below it."""
     how = view(schema, value)
     if how == MAP and schema.mapping is not None:
@@ -30,8 +30,8 @@ def _fields(value: Any, schema: MergeSchema) -> tuple[bool, Fields]:
     return False, {}
 
 
-def _object_fields(value: dict[str, Any], schema: MapSchema) -> Fields:
-    out: Fields = {}
+def _object_fields(value: dict[str, Any], schema: MapSchema) -> FieldSet:
+    out: FieldSet = {}
     declared = schema.fields
     for key, item in value.items():
         field = declared.get(key)
@@ -45,17 +45,17 @@ def _object_fields(value: dict[str, Any], schema: MapSchema) -> Fields:
     return out
 
 
-def _item_fields(value: list[Any], schema: ListSchema) -> Fields:
-    out: Fields = {}
+def _item_fields(value: list[Any], schema: ListSchema) -> FieldSet:
+    out: FieldSet = {}
     for item in value:
         element = item_element(schema, item)
         out[element] = {} if element in out else {SELF: {}, **_fields(item, schema.item)[1]}
     return {element: {} if len(node) == 1 else node for element, node in out.items()}
 
 
-def with_parents(fields: Fields, schema: MergeSchema | None) -> Fields:
+def with_parents(fields: FieldSet, schema: MergeSchema | None) -> FieldSet:
     """Add the declared fields on the way to each path, which are not members by themselves."""
-    out: Fields = {}
+    out: FieldSet = {}
     for element, node in fields.items():
         if not node or element == SELF:
             out[element] = node
@@ -78,7 +78,7 @@ def _inner(schema: MergeSchema | None, element: str) -> tuple[bool, MergeSchema 
     return False, None
 
 
-def reconciled(fields: Fields, schema: MergeSchema) -> Fields:
+def reconciled(fields: FieldSet, schema: MergeSchema) -> FieldSet:
     """Fit a recorded set to a schema in which parts have since become one value."""
     mapping = schema.mapping
     if mapping is not None:
@@ -90,8 +90,8 @@ def reconciled(fields: Fields, schema: MergeSchema) -> Fields:
     return _reconciled_children(fields, schema)
 
 
-def _reconciled_children(fields: Fields, schema: MergeSchema) -> Fields:
-    changed: Fields = {}
+def _reconciled_children(fields: FieldSet, schema: MergeSchema) -> FieldSet:
+    changed: FieldSet = {}
     for element, node in fields.items():
         if not node or element == SELF:
             continue

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kubewright.devserver.merge.elements import item_element
-from kubewright.devserver.merge.fieldsets import Fields, below, is_member
+from kubewright.devserver.merge.fieldsets import FieldSet, below, is_member
 from kubewright.devserver.merge.schema import ListSchema, MapSchema, MergeSchema
 from kubewright.devserver.merge.values import ABSENT, LIST, MAP, SCALAR, view
 from kubewright.devserver.objects import is_list, is_object
@@ -103,7 +103,7 @@ class _Zip:
             self._out.append(merged)
 
 
-def remove(value: Any, fields: Fields, schema: MergeSchema) -> Any:
+def remove(value: Any, fields: FieldSet, schema: MergeSchema) -> Any:
     """Return a value without the paths; a collection that becomes empty is null."""
     if not fields:
         return value
@@ -117,7 +117,7 @@ def remove(value: Any, fields: Fields, schema: MergeSchema) -> Any:
     return None
 
 
-def _remove_fields(value: dict[str, Any], fields: Fields, schema: MapSchema) -> Any:
+def _remove_fields(value: dict[str, Any], fields: FieldSet, schema: MapSchema) -> Any:
     out: dict[str, Any] = {}
     for key, item in value.items():
         node = fields.get(f"f:{key}")
@@ -129,7 +129,7 @@ def _remove_fields(value: dict[str, Any], fields: Fields, schema: MapSchema) -> 
     return out or None
 
 
-def _remove_items(value: list[Any], fields: Fields, schema: ListSchema) -> Any:
+def _remove_items(value: list[Any], fields: FieldSet, schema: ListSchema) -> Any:
     out: list[Any] = []
     for item in value:
         node = fields.get(item_element(schema, item))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubewright.devserver.merge.conflicts import ApplyConflicts
-from kubewright.devserver.merge.fieldsets import Fields, difference, has, insert, union
+from kubewright.devserver.merge.fieldsets import FieldSet, difference, has, insert, union
 from kubewright.devserver.merge.last_applied import KUBECTL, may_be_taken, with_annotation
 from kubewright.devserver.merge.managers import (
     APPLY,
@@ -41,9 +41,9 @@ _NEVER_OWNED = (
 )
 
 
-def field_paths(field_names: Iterable[Sequence[str]]) -> Fields:
+def field_paths(field_names: Iterable[Sequence[str]]) -> FieldSet:
     """Make a set of paths from sequences of field names."""
-    fields: Fields = {}
+    fields: FieldSet = {}
     for names in field_names:
         insert(fields, [f"f:{name}" for name in names])
     return fields

@@ -5,7 +5,14 @@ from dataclasses import dataclass
 
 from kubewright.devserver.merge.comparison import Comparison, compare
 from kubewright.devserver.merge.conflicts import ApplyConflicts, OwnershipConflict
-from kubewright.devserver.merge.fieldsets import Fields, difference, intersection, paths, union, without_below
+from kubewright.devserver.merge.fieldsets import (
+    FieldSet,
+    difference,
+    intersection,
+    paths,
+    union,
+    without_below,
+)
 from kubewright.devserver.merge.managers import Managed, ManagerId, Managers
 from kubewright.devserver.merge.membership import fields_of, reconciled, with_parents
 from kubewright.devserver.merge.merging import merge, remove
@@ -23,10 +30,10 @@ class Updater:
 
     schema: MergeSchema
     api_version: str
-    ignored: Fields
+    ignored: FieldSet
     convert: Convert | None
 
-    def update(self, live: JsonObject, new: JsonObject, managers: Managers) -> tuple[Managers, Fields]:
+    def update(self, live: JsonObject, new: JsonObject, managers: Managers) -> tuple[Managers, FieldSet]:
         """Return the managers after an update, and what the update itself changed."""
         managers = self._reconcile(live, managers)
         comparison = self._share(live, new, managers, applier=None, force=True)
@@ -65,8 +72,8 @@ class Updater:
         """Remove changed fields from other managers; raise conflicts for an apply without force."""
         here = compare(live, new, self.schema).without(self.ignored)
         versions: dict[str, Comparison | None] = {self.api_version: here}
-        taken: dict[ManagerId, Fields] = {}
-        gone: dict[ManagerId, Fields] = {}
+        taken: dict[ManagerId, FieldSet] = {}
+        gone: dict[ManagerId, FieldSet] = {}
         for manager, managed in list(managers.items()):
             if manager == applier:
                 continue
@@ -122,7 +129,7 @@ class Updater:
         self, merged: JsonObject, pruned: JsonObject, api_version: str, managers: Managers
     ) -> JsonObject:
         """Restore fields that any manager owns, the new configuration included."""
-        by_version: dict[str, Fields] = {api_version: {}}
+        by_version: dict[str, FieldSet] = {api_version: {}}
         for managed in managers.values():
             by_version[managed.api_version] = union(by_version.get(managed.api_version, {}), managed.fields)
         for version, owned in by_version.items():
@@ -137,7 +144,7 @@ class Updater:
         return pruned
 
 
-def _conflicts(taken: dict[ManagerId, Fields]) -> ApplyConflicts:
+def _conflicts(taken: dict[ManagerId, FieldSet]) -> ApplyConflicts:
     found: list[OwnershipConflict] = []
     for manager in sorted(taken, key=ManagerId.sort_key):
         found += [OwnershipConflict(manager.shown(), path) for path in paths(taken[manager])]

@@ -5,9 +5,9 @@ Read in this order: `json_objects` (dictionaries and their bytes; its names are 
 selectable fields).
 """
 
+from kubewright.api import JsonObject
 from kubewright.devserver.objects.json_objects import (
     META_ORDER,
-    JsonObject,
     api_version,
     copy,
     decode,

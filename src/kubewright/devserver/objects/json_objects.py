@@ -6,7 +6,7 @@ from typing import Any, TypeGuard, cast
 
 import msgspec
 
-JsonObject = dict[str, Any]
+from kubewright.api import JsonObject
 
 META_ORDER = (
     "name",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
-Step = Callable[[Any], list[Any]]
+PathStep = Callable[[Any], list[Any]]
 
 _TOKEN = re.compile(
     r"""
@@ -36,7 +36,7 @@ def compile_path(text: str) -> Callable[[Any], list[Any]]:
     path = path.removeprefix("$").removeprefix("@")
     if path and path[0] not in ".[":
         path = f".{path}"
-    steps: list[Step] = []
+    steps: list[PathStep] = []
     position = 0
     while position < len(path):
         found = _TOKEN.match(path, position)
@@ -54,7 +54,7 @@ def compile_path(text: str) -> Callable[[Any], list[Any]]:
     return find
 
 
-def _step(found: re.Match[str]) -> Step:
+def _step(found: re.Match[str]) -> PathStep:
     part = found.groupdict()
     if part["field"] is not None:
         return _field(re.sub(r"\\(.)", r"\1", part["field"]))
@@ -71,7 +71,7 @@ def _step(found: re.Match[str]) -> Step:
     return _slice(part["low"], part["high"])
 
 
-def _field(name: str) -> Step:
+def _field(name: str) -> PathStep:
     def step(value: Any) -> list[Any]:
         if isinstance(value, dict) and name in value:
             return [cast(dict[str, Any], value)[name]]
@@ -86,7 +86,7 @@ def _children(value: Any) -> list[Any]:
     return list(cast(list[Any], value)) if isinstance(value, list) else []
 
 
-def _deep(name: str) -> Step:
+def _deep(name: str) -> PathStep:
     def step(value: Any) -> list[Any]:
         here = _field(name)(value)
         return here + [found for child in _children(value) for found in step(child)]
@@ -94,7 +94,7 @@ def _deep(name: str) -> Step:
     return step
 
 
-def _index(position: int) -> Step:
+def _index(position: int) -> PathStep:
     def step(value: Any) -> list[Any]:
         if isinstance(value, list):
             items = cast(list[Any], value)
@@ -105,7 +105,7 @@ def _index(position: int) -> Step:
     return step
 
 
-def _slice(low: str, high: str) -> Step:
+def _slice(low: str, high: str) -> PathStep:
     span = slice(int(low) if low else None, int(high) if high else None)
 
     def step(value: Any) -> list[Any]:
@@ -124,7 +124,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def _filter(path: str, operator: str | None, literal: str | None) -> Step:
+def _filter(path: str, operator: str | None, literal: str | None) -> PathStep:
     find = compile_path(path)
     wanted = _literal(literal) if literal is not None else None
 

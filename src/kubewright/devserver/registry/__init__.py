@@ -1,6 +1,6 @@
 """Which resources are served, built in or by CustomResourceDefinitions.
 
-Read in this order: `resources` (`Registry`, the entry point, and `Resource`), `catalog` (built-in resources), `definitions` and
+Read in this order: `resources` (`ResourceRegistry`, the entry point, and `ServedResource`), `catalog` (built-in resources), `definitions` and
 `scale_checks` (custom resources), `codecs` (decoding, defaults and validation of one version), `conversion` (conversion webhooks).
 """
 
@@ -8,14 +8,14 @@ from kubewright.devserver.registry.catalog import Strategies, builtin_resources
 from kubewright.devserver.registry.codecs import BuiltinCodec, Codec, CustomCodec
 from kubewright.devserver.registry.conversion import Unconverted, WebhookConverter, converting
 from kubewright.devserver.registry.definitions import custom_resources
-from kubewright.devserver.registry.resources import Registry, Resource, Subresource
+from kubewright.devserver.registry.resources import ResourceRegistry, ServedResource, Subresource
 
 __all__ = [
     "BuiltinCodec",
     "Codec",
     "CustomCodec",
-    "Registry",
-    "Resource",
+    "ResourceRegistry",
+    "ServedResource",
     "Strategies",
     "Subresource",
     "Unconverted",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from kubewright.api import GroupVersionKind
 from kubewright.devserver.objects.status import group_resource
 from kubewright.devserver.registry.codecs import BuiltinCodec
-from kubewright.devserver.registry.resources import Resource, Subresource
+from kubewright.devserver.registry.resources import ServedResource, Subresource
 from kubewright.devserver.storage import ObjectStore
 from kubewright.devserver.strategy import Strategy
 from kubewright.devserver.wire import BuiltinResource, TypeTable
@@ -13,7 +13,9 @@ from kubewright.devserver.wire import BuiltinResource, TypeTable
 Strategies = Callable[[str, str], Strategy]
 
 
-def builtin_resources(types: TypeTable, store: ObjectStore, strategies: Strategies) -> Iterator[Resource]:
+def builtin_resources(
+    types: TypeTable, store: ObjectStore, strategies: Strategies
+) -> Iterator[ServedResource]:
     """Return every built-in resource."""
     for served in types.discovery():
         for entry in served.resources:
@@ -27,7 +29,7 @@ def _resource(
     group: str,
     version: str,
     entry: BuiltinResource,
-) -> Resource:
+) -> ServedResource:
     strategy = strategies(group, entry.kind)
     gvk = GroupVersionKind(group, version, entry.kind)
     codec = BuiltinCodec(types, gvk, strategy)
@@ -37,7 +39,7 @@ def _resource(
         item.name: Subresource(item.name, GroupVersionKind(item.group, item.version, item.kind), item.verbs)
         for item in entry.subresources
     }
-    return Resource(
+    return ServedResource(
         group=group,
         version=version,
         plural=entry.name,

@@ -10,7 +10,7 @@ from kubewright.devserver.objects.metadata import finalizer_warnings
 from kubewright.devserver.objects.status import group_resource
 from kubewright.devserver.registry.codecs import CustomCodec
 from kubewright.devserver.registry.conversion import WebhookConverter
-from kubewright.devserver.registry.resources import Resource, Subresource
+from kubewright.devserver.registry.resources import ServedResource, Subresource
 from kubewright.devserver.storage import ObjectStore
 from kubewright.devserver.strategy import ScaleAccess, Strategy
 from kubewright.devserver.strategy.tables import CustomColumns
@@ -24,7 +24,7 @@ SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 
 def custom_resources(
     types: TypeTable, store: ObjectStore, crd: JsonObject, converter: WebhookConverter | None
-) -> Iterator[Resource]:
+) -> Iterator[ServedResource]:
     """Return the resources of a definition, one for each served version."""
     spec = crd["spec"]
     names = crd["status"]["acceptedNames"]
@@ -53,7 +53,7 @@ def _resource(
     version: JsonObject,
     codec: CustomCodec,
     stored: CustomCodec,
-) -> Resource:
+) -> ServedResource:
     group, name, kind = spec["group"], version["name"], names["kind"]
     parts = section(version, "subresources")
     subresources: dict[str, Subresource] = {}
@@ -61,7 +61,7 @@ def _resource(
         subresources["status"] = Subresource("status", codec.gvk, PART_VERBS)
     if parts.get("scale"):
         subresources["scale"] = Subresource("scale", SCALE, PART_VERBS)
-    return Resource(
+    return ServedResource(
         group=group,
         version=name,
         plural=names["plural"],

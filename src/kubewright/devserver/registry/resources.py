@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kubewright.api import GroupVersionKind
+from kubewright.api.identity import GroupVersionResource
 from kubewright.devserver.objects import JsonObject, api_version, decode
 from kubewright.devserver.objects.status import group_resource
 from kubewright.devserver.registry.codecs import Codec
 from kubewright.devserver.registry.conversion import Unconverted, WebhookConverter
-from kubewright.devserver.request.admission import GroupVersionResource
 from kubewright.devserver.storage import Collection, Record
 from kubewright.devserver.strategy import Strategy
 from kubewright.devserver.wire import TypeTable
@@ -24,7 +24,7 @@ class Subresource:
 
 
 @dataclass(slots=True, eq=False)
-class Resource:
+class ServedResource:
     """One resource in one version: how it is named, read, written and stored."""
 
     group: str
@@ -167,21 +167,21 @@ def version_of_shape(shape: str) -> str:
     return shape.partition("@")[0]
 
 
-class Registry:
+class ResourceRegistry:
     """All served resources, indexed by path, by stored version and by storage."""
 
     def __init__(self) -> None:
-        self._resources: dict[tuple[str, str, str], Resource] = {}
-        self._versions: dict[tuple[str, str], dict[str, Resource]] = {}
-        self._stored: dict[tuple[str, str], Resource] = {}
-        self._by_collection: dict[Collection, list[Resource]] = {}
+        self._resources: dict[tuple[str, str, str], ServedResource] = {}
+        self._versions: dict[tuple[str, str], dict[str, ServedResource]] = {}
+        self._stored: dict[tuple[str, str], ServedResource] = {}
+        self._by_collection: dict[Collection, list[ServedResource]] = {}
         self.generation: int = 0
         """Counts changes, so that documents made from the registry know when they are stale."""
 
-    def __iter__(self) -> Iterator[Resource]:
+    def __iter__(self) -> Iterator[ServedResource]:
         return iter(self._resources.values())
 
-    def add(self, resource: Resource) -> None:
+    def add(self, resource: ServedResource) -> None:
         """Serve a resource, in place of an earlier one by the same name."""
         if (before := self.find(resource.group, resource.version, resource.plural)) is not None:
             self._unindex(before)
@@ -192,7 +192,7 @@ class Registry:
             self._stored.setdefault((resource.group, resource.plural), resource)
         self.generation += 1
 
-    def remove(self, resource: Resource) -> None:
+    def remove(self, resource: ServedResource) -> None:
         """Stop serving a resource."""
         place = (resource.group, resource.version)
         if (found := self._resources.pop((*place, resource.plural), None)) is not None:
@@ -202,7 +202,7 @@ class Registry:
             if not self._versions[place]:
                 del self._versions[place]
 
-    def _unindex(self, resource: Resource) -> None:
+    def _unindex(self, resource: ServedResource) -> None:
         same = self._by_collection[resource.collection]
         same.remove(resource)
         if not same:
@@ -210,15 +210,15 @@ class Registry:
         if self._stored.get((resource.group, resource.plural)) is resource:
             del self._stored[resource.group, resource.plural]
 
-    def find(self, group: str, version: str, plural: str) -> Resource | None:
+    def find(self, group: str, version: str, plural: str) -> ServedResource | None:
         """Find a resource by its path."""
         return self._resources.get((group, version, plural))
 
-    def stored(self, group: str, plural: str) -> Resource | None:
+    def stored(self, group: str, plural: str) -> ServedResource | None:
         """Find the resource in the version it is stored in."""
         return self._stored.get((group, plural))
 
-    def equivalents(self, resource: Resource) -> list[Resource]:
+    def equivalents(self, resource: ServedResource) -> list[ServedResource]:
         """Return the resources that share a resource's storage: other versions, and other groups."""
         return [other for other in self._by_collection.get(resource.collection, ()) if other is not resource]
 
@@ -230,7 +230,7 @@ class Registry:
         """Return the served group versions in the order they came."""
         return list(self._versions)
 
-    def resources(self, group: str, version: str) -> list[Resource]:
+    def resources(self, group: str, version: str) -> list[ServedResource]:
         """Return the resources of a group version, by name."""
         found = self._versions.get((group, version), {})
         return [found[name] for name in sorted(found)]

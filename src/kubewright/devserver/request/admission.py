@@ -2,23 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from kubewright.api import GroupVersionKind
+from kubewright.api.identity import GroupVersionResource
 from kubewright.devserver.objects import JsonObject, meta
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.context import RequestContext
-from kubewright.devserver.request.identity import User
+from kubewright.devserver.request.identity import UserInfo
 
 AdmissionOperation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
-
-
-class GroupVersionResource(NamedTuple):
-    """A resource as paths name it."""
-
-    group: str
-    version: str
-    resource: str
 
 
 @dataclass(slots=True)
@@ -39,7 +32,7 @@ class ReinvocationState:
 
 
 @dataclass(slots=True)
-class Reinvocation:
+class ReinvocationContext:
     """Whether mutating admission runs a second time, as kube-apiserver does once after a webhook changed the object."""
 
     requested: bool = False
@@ -64,10 +57,10 @@ class AdmissionAttributes:
     options: JsonObject | None
     """CreateOptions, UpdateOptions, PatchOptions or DeleteOptions; None for connections."""
     dry_run: bool = False
-    reinvocation: Reinvocation = field(default_factory=Reinvocation)
+    reinvocation: ReinvocationContext = field(default_factory=ReinvocationContext)
 
     @property
-    def user(self) -> User:
+    def user(self) -> UserInfo:
         """Return the user that sent the request."""
         return self.context.user
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Self
 
-from kubewright.devserver.request.identity import User
+from kubewright.devserver.request.identity import UserInfo
 from kubewright.devserver.request.info import RequestInfo
 from kubewright.http.server import Request
 
@@ -24,7 +24,7 @@ class RequestContext:
 
     request: Request
     info: RequestInfo
-    user: User
+    user: UserInfo
     warnings: list[str] = field(default_factory=list[str])
     """Sent to the client as Warning headers."""
     audit_annotations: dict[str, str] = field(default_factory=dict[str, str])
@@ -36,7 +36,7 @@ class RequestContext:
         return self.revision_limit(self)
 
     @classmethod
-    def loopback(cls, user: User) -> Self:
+    def loopback(cls, user: UserInfo) -> Self:
         """Return the context of a write that the server makes itself, on behalf of `user`."""
         request = Request("", "", headers={"user-agent": LOOPBACK_AGENT})
         return cls(request, RequestInfo("", ""), user)

@@ -13,7 +13,7 @@ CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 
 
 @dataclass(frozen=True, slots=True)
-class User:
+class UserInfo:
     """An authenticated user."""
 
     name: str
@@ -33,12 +33,12 @@ class User:
         return info
 
 
-SYSTEM = User("system:apiserver", groups=(MASTERS,))
+SYSTEM = UserInfo("system:apiserver", groups=(MASTERS,))
 """The user of the server's own writes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Attributes:
+class AuthorizationAttributes:
     """What authorization decides on; `resource` is empty for non-resource paths."""
 
     verb: str
@@ -51,7 +51,7 @@ class Attributes:
     path: str = ""
 
     @classmethod
-    def of(cls, info: RequestInfo) -> "Attributes":
+    def of(cls, info: RequestInfo) -> "AuthorizationAttributes":
         """Return the attributes of a parsed request."""
         return cls(
             info.verb,
@@ -73,7 +73,7 @@ class Decision:
     reason: str = ""
 
 
-def forbidden(user: User, attributes: Attributes, reason: str = "") -> StatusError:
+def forbidden(user: UserInfo, attributes: AuthorizationAttributes, reason: str = "") -> StatusError:
     """Return the Forbidden error for a request that authorization denied."""
     if not attributes.resource:
         why = f'User "{user.name}" cannot {attributes.verb} path "{attributes.path}"'

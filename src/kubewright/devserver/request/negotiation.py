@@ -23,7 +23,7 @@ class Clause(NamedTuple):
     quality: float
 
 
-class Format(NamedTuple):
+class ResponseFormat(NamedTuple):
     """The form of a response and its media type."""
 
     media: str
@@ -60,11 +60,11 @@ def _offers(media: str, offered: str) -> bool:
 
 
 @lru_cache(maxsize=512)
-def negotiate(header: str, *, custom: bool, many: bool = False) -> Format:
+def negotiate(header: str, *, custom: bool, many: bool = False) -> ResponseFormat:
     """Choose the form of a response with an object or a list; raise if no accepted form is available."""
     clauses = parse_accept(header)
     if not clauses:
-        return Format(JSON, "object")
+        return ResponseFormat(JSON, "object")
     if not custom:
         # The router of built-in resources supports only the wildcard for everything.
         clauses = tuple(clause for clause in clauses if clause.media in ("*/*", *OFFERED))
@@ -72,7 +72,7 @@ def negotiate(header: str, *, custom: bool, many: bool = False) -> Format:
         form = _form(clause.params)
         for media in OFFERED:
             if form is not None and _offers(clause.media, media) and _written(form, media, custom=custom):
-                return Format(media, form, clause.params.get("v", "v1"))
+                return ResponseFormat(media, form, clause.params.get("v", "v1"))
     if custom or clauses:
         raise StatusError.not_acceptable(OFFERED)
     raise unroutable((*OFFERED, *_STREAMED) if many else OFFERED)
@@ -110,7 +110,7 @@ def _form(params: dict[str, str]) -> Form | None:
 
 
 @lru_cache(maxsize=128)
-def negotiate_watch(header: str, *, custom: bool) -> Format:
+def negotiate_watch(header: str, *, custom: bool) -> ResponseFormat:
     """Choose the form of a watch: as for lists, but there is no stream of YAML documents."""
     found = negotiate(header, custom=custom, many=True)
     if found.media == YAML:

@@ -19,7 +19,7 @@ _PROPAGATIONS = ("Foreground", "Background", "Orphan")
 
 
 @dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteParameters:
     """The options of a create, update or patch."""
 
     dry_run: bool = False
@@ -39,7 +39,7 @@ class WriteOptions:
         return options
 
 
-def write_options(request: Request, kind: str, *, patch_type: str = "") -> WriteOptions:
+def write_options(request: Request, kind: str, *, patch_type: str = "") -> WriteParameters:
     """Read and check the options of a create, update or patch."""
     manager = request.one("fieldManager")
     validation = request.one("fieldValidation")
@@ -57,10 +57,10 @@ def write_options(request: Request, kind: str, *, patch_type: str = "") -> Write
         errors.append(problems.not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
     if errors:
         raise StatusError.invalid(_META_GROUP, kind, "", errors)
-    return WriteOptions(bool(dry_run), manager, validation or "Warn", force)
+    return WriteParameters(bool(dry_run), manager, validation or "Warn", force)
 
 
-def manager_of(options: WriteOptions, request: Request) -> str:
+def manager_of(options: WriteParameters, request: Request) -> str:
     """Return the field manager: the option, else the name in the User-Agent header."""
     if options.field_manager:
         return options.field_manager
@@ -190,7 +190,7 @@ def integer(request: Request, name: str) -> int:
 
 
 @dataclass(slots=True)
-class ListOptions:
+class ListParameters:
     """Which objects to list or watch, and how."""
 
     labels: str = ""
@@ -206,9 +206,9 @@ class ListOptions:
     """A test holds reads back at this revision, for as long as it likes."""
 
 
-def list_options(request: Request, *, watch: bool) -> ListOptions:
+def list_options(request: Request, *, watch: bool) -> ListParameters:
     """Read and check the options of a list or a watch."""
-    options = ListOptions(
+    options = ListParameters(
         labels=request.one("labelSelector"),
         fields=request.one("fieldSelector"),
         resource_version=request.one("resourceVersion"),
@@ -225,7 +225,7 @@ def list_options(request: Request, *, watch: bool) -> ListOptions:
     return options
 
 
-def _list_errors(options: ListOptions) -> list[FieldError]:
+def _list_errors(options: ListParameters) -> list[FieldError]:
     errors: list[FieldError] = []
     field = "resourceVersionMatch"
     if options.match:
@@ -246,7 +246,7 @@ def _list_errors(options: ListOptions) -> list[FieldError]:
     return errors
 
 
-def _watch_errors(options: ListOptions) -> list[FieldError]:
+def _watch_errors(options: ListParameters) -> list[FieldError]:
     errors: list[FieldError] = []
     field = "resourceVersionMatch"
     if options.send_initial_events is not None and options.match != "NotOlderThan":

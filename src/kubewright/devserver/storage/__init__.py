@@ -6,7 +6,7 @@ Read in this order: `store` (`ObjectStore`, the entry point), `collection` (the 
 
 from kubewright.devserver.storage.collection import Collection
 from kubewright.devserver.storage.expiry import EVENT_SECONDS, Expiry
-from kubewright.devserver.storage.journal import Journal, JournalError
+from kubewright.devserver.storage.journal import DataFile, JournalError
 from kubewright.devserver.storage.records import ADDED, DELETED, MODIFIED, Record, StoreEvent
 from kubewright.devserver.storage.store import Backup, Derived, ObjectStore, WriteConflict
 from kubewright.devserver.storage.tokens import ContinueToken, decode_token, encode_token, renewed_token
@@ -19,9 +19,9 @@ __all__ = [
     "Backup",
     "Collection",
     "ContinueToken",
+    "DataFile",
     "Derived",
     "Expiry",
-    "Journal",
     "JournalError",
     "ObjectStore",
     "Record",

@@ -31,7 +31,7 @@ class JournalError(KubewrightError):
         self.first = first
 
 
-class Journal:
+class DataFile:
     """Write commits to a file in WAL mode, and read the state back at start."""
 
     def __init__(self, path: Path, kubernetes: str = "") -> None:

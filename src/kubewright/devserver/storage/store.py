@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from kubewright.devserver.storage.collection import Collection
-from kubewright.devserver.storage.journal import Journal
+from kubewright.devserver.storage.journal import DataFile
 from kubewright.devserver.storage.records import Record, StoreEvent
 
 HISTORY_SECONDS = 300.0
@@ -29,7 +29,7 @@ class Backup:
 class ObjectStore:
     """Read and change records; nothing here awaits, so inside one event loop each call is atomic."""
 
-    def __init__(self, journal: Journal | None, now: Callable[[], float]) -> None:
+    def __init__(self, journal: DataFile | None, now: Callable[[], float]) -> None:
         self._journal = journal
         self._now = now
         self._collections: dict[str, Collection] = {}

@@ -5,25 +5,25 @@ Read in this order: `strategy` (`Strategy`, the entry point: defaults, validatio
 """
 
 from kubewright.devserver.strategy.strategy import (
-    Column,
-    Endpoint,
+    DefaultPropagation,
     EndpointRequest,
+    EndpointResult,
     MetaChecks,
-    Outcome,
-    Part,
-    Propagation,
+    PartialSubresource,
     ScaleAccess,
     Strategy,
+    SubresourceEndpoint,
+    TableColumn,
 )
 
 __all__ = [
-    "Column",
-    "Endpoint",
+    "DefaultPropagation",
     "EndpointRequest",
+    "EndpointResult",
     "MetaChecks",
-    "Outcome",
-    "Part",
-    "Propagation",
+    "PartialSubresource",
     "ScaleAccess",
     "Strategy",
+    "SubresourceEndpoint",
+    "TableColumn",
 ]

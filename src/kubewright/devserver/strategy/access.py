@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from kubewright.devserver.objects import JsonObject
-from kubewright.devserver.request.identity import SYSTEM, User
+from kubewright.devserver.request.identity import SYSTEM, UserInfo
 
 
 class Access(Protocol):
@@ -31,7 +31,7 @@ class Access(Protocol):
         ...
 
     async def create(
-        self, group: str, resource: str, obj: JsonObject, *, user: User = SYSTEM, dry_run: bool = False
+        self, group: str, resource: str, obj: JsonObject, *, user: UserInfo = SYSTEM, dry_run: bool = False
     ) -> JsonObject:
         """Create an object."""
         ...
@@ -45,7 +45,7 @@ class Access(Protocol):
         change: Callable[[JsonObject], JsonObject | None],
         *,
         subresource: str = "",
-        user: User = SYSTEM,
+        user: UserInfo = SYSTEM,
         dry_run: bool = False,
         admitted: bool = False,
     ) -> JsonObject:
@@ -63,7 +63,7 @@ class Access(Protocol):
         name: str,
         options: JsonObject | None = None,
         *,
-        user: User = SYSTEM,
+        user: UserInfo = SYSTEM,
         admitted: bool = False,
     ) -> JsonObject:
         """Delete an object; return what the API would answer."""

@@ -10,16 +10,16 @@ from kubewright.api import FieldError, GroupVersionKind, names
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.clock import Clock
 from kubewright.devserver.request.context import RequestContext
-from kubewright.devserver.request.identity import User
-from kubewright.devserver.request.options import WriteOptions
+from kubewright.devserver.request.identity import UserInfo
+from kubewright.devserver.request.options import WriteParameters
 from kubewright.devserver.strategy.access import Access
-from kubewright.http.server import Answer, Request
+from kubewright.http.server import Request, ServerResponse
 
-Propagation = Literal["Background", "Orphan", "Unsupported"]
+DefaultPropagation = Literal["Background", "Orphan", "Unsupported"]
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """One column of a Table."""
 
     name: str
@@ -49,7 +49,7 @@ class EndpointRequest:
     gvk: GroupVersionKind
     body: JsonObject | None
     """The decoded body with defaults; None without one."""
-    options: WriteOptions
+    options: WriteParameters
     run_validating_admission: Callable[[JsonObject], Awaitable[None]]
     """Raise if admission rejects the complete object; connections were admitted before the endpoint is called."""
     authorize_create: Callable[[], None]
@@ -79,20 +79,20 @@ class EndpointRequest:
         return self.context.info.subresource
 
     @property
-    def user(self) -> User:
+    def user(self) -> UserInfo:
         """Return the user of the request."""
         return self.context.user
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class EndpointResult:
     """An object to answer with and its HTTP status."""
 
     object: JsonObject
     status: int = 200
 
 
-Endpoint = Callable[[EndpointRequest], Awaitable[Outcome | Answer]]
+SubresourceEndpoint = Callable[[EndpointRequest], Awaitable[EndpointResult | ServerResponse]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def _only_status(new: JsonObject, old: JsonObject) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartialSubresource:
     """A subresource that is read and written like the status: the object's own kind, of which only a part counts."""
 
     prepare: Callable[[JsonObject, JsonObject], None] = _nothing_on_update
@@ -183,7 +183,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
 
     default: Callable[[JsonObject], None] = _nothing
     """Fill in defaults, in place; runs on every decoded object."""
-    sign: Callable[[JsonObject, User], None] | None = None
+    sign: Callable[[JsonObject, UserInfo], None] | None = None
     """Record the user that creates the object, just before `prepare_create`."""
     prepare_create: Callable[[JsonObject], None] = _nothing
     """Set what clients may not set, before validation of a new object."""
@@ -208,7 +208,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     allow_create_on_update: bool = False
     grace_period: Callable[[JsonObject, int | None], int | None] = _never_graceful
     """Return the grace period of a deletion that requested so many seconds, or None to delete at once."""
-    default_propagation: Propagation = "Background"
+    default_propagation: DefaultPropagation = "Background"
     orphan_warning: str = ""
     """The warning for clients that set no propagation policy."""
     returns_deleted: bool = False
@@ -225,7 +225,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     """How the kind, if it has such selectors, refuses others."""
     meta_checks: MetaChecks = MetaChecks()
     """How the kind checks metadata, after the checks for all kinds."""
-    columns: Sequence[Column] = ()
+    columns: Sequence[TableColumn] = ()
     row: Callable[[JsonObject, float], list[Any]] | None = None
     """Return an object's cells at a time (seconds since the epoch)."""
     reset_fields: Mapping[str, frozenset[tuple[str, ...]]] = msgspec.field(
@@ -233,9 +233,11 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     )
     """By subresource ("" the object itself): paths that writers through it never own."""
     scale: ScaleAccess | None = None
-    parts: Mapping[str, Part] = msgspec.field(default_factory=dict[str, Part])
+    parts: Mapping[str, PartialSubresource] = msgspec.field(default_factory=dict[str, PartialSubresource])
     """Subresources like the status, by name; `endpoints` win over them."""
-    endpoints: Mapping[str, Endpoint] = msgspec.field(default_factory=dict[str, Endpoint])
+    endpoints: Mapping[str, SubresourceEndpoint] = msgspec.field(
+        default_factory=dict[str, SubresourceEndpoint]
+    )
     """Subresources that the kind answers itself; under "" the kind itself, when it is never stored."""
     convert: Callable[[JsonObject, GroupVersionKind], JsonObject] = _same
     """Rewrite an object in another version of its kind."""

@@ -6,14 +6,14 @@ from typing import Any
 from kubewright.devserver.objects import JsonObject, meta, order_meta, section
 from kubewright.devserver.objects.clock import parse_time
 from kubewright.devserver.objects.jsonpath import PathError, compile_path, show
-from kubewright.devserver.strategy import Column, Strategy
+from kubewright.devserver.strategy import Strategy, TableColumn
 
-NAME = Column(
+NAME = TableColumn(
     "Name",
     format="name",
     description="The object's name, unique among the objects of its kind in its namespace.",
 )
-CREATED_AT = Column("Created At", "date", description="When the object was created.")
+CREATED_AT = TableColumn("Created At", "date", description="When the object was created.")
 AGE_PATH = ".metadata.creationTimestamp"
 
 # What the kind's Go type has a field for is an annotation only where the whole object is shown.
@@ -62,7 +62,7 @@ def _pair(big: int, unit: str, small: int, small_unit: str) -> str:
     return f"{big}{unit}{small}{small_unit}" if small else f"{big}{unit}"
 
 
-def columns_of(strategy: Strategy) -> Sequence[Column]:
+def columns_of(strategy: Strategy) -> Sequence[TableColumn]:
     """Return the columns of a kind; one without its own shows name and time of creation."""
     return strategy.columns or (NAME, CREATED_AT)
 
@@ -120,7 +120,7 @@ class CustomColumns:
 
     def __init__(self, definitions: Sequence[JsonObject]) -> None:
         wanted = definitions or [{"name": "Age", "type": "date", "jsonPath": AGE_PATH}]
-        self.columns: list[Column] = [NAME]
+        self.columns: list[TableColumn] = [NAME]
         self._cells: list[tuple[str, Any]] = []
         for item in wanted:
             path = str(item.get("jsonPath", ""))
@@ -129,7 +129,7 @@ class CustomColumns:
             )
             kind = str(item.get("type", "string"))
             self.columns.append(
-                Column(item["name"], kind, item.get("format", ""), text, item.get("priority", 0))
+                TableColumn(item["name"], kind, item.get("format", ""), text, item.get("priority", 0))
             )
             try:
                 self._cells.append((kind, compile_path(path)))

@@ -15,7 +15,7 @@ from kubewright.devserver.webhook_client.failures import (
     connection_failure,
     status_failure,
 )
-from kubewright.devserver.wire import DecodeError, parse_json, parse_yaml
+from kubewright.devserver.wire import WireDecodeError, parse_json, parse_yaml
 from kubewright.http.client import (
     ClientResponse,
     ConnectionBroken,
@@ -171,7 +171,7 @@ def read_document(body: bytes) -> JsonObject:
     """Read an answer as kube-apiserver does: as JSON, else as YAML; it has to be an object."""
     try:
         value = _value(body)
-    except DecodeError as error:
+    except WireDecodeError as error:
         raise CallFailed(str(error)) from None
     if isinstance(value, dict):
         return cast(JsonObject, value)
@@ -185,5 +185,5 @@ def read_document(body: bytes) -> JsonObject:
 def _value(body: bytes) -> Any:
     try:
         return parse_json(body)[0]
-    except DecodeError:
+    except WireDecodeError:
         return parse_yaml(body)[0]

@@ -6,7 +6,7 @@ with `scalars` and `times` (Go's round trip: field order, zero values, canonical
 converted values), `schemas` (merge schemas).
 """
 
-from kubewright.devserver.wire.errors import DecodeError, UnknownKind
+from kubewright.devserver.wire.errors import UnknownKind, WireDecodeError
 from kubewright.devserver.wire.json_documents import in_document_order, parse_json, untyped
 from kubewright.devserver.wire.protobuf_writing import write_envelope, write_event
 from kubewright.devserver.wire.schemas import TypePatchSchema
@@ -23,10 +23,10 @@ __all__ = [
     "BuiltinResource",
     "BuiltinSubresource",
     "BuiltinVersion",
-    "DecodeError",
     "TypePatchSchema",
     "TypeTable",
     "UnknownKind",
+    "WireDecodeError",
     "in_document_order",
     "load_types",
     "parse_json",

@@ -4,7 +4,7 @@ from typing import Any
 
 from kubewright.devserver.objects import is_list, is_object
 from kubewright.devserver.wire.decoding import Decoders
-from kubewright.devserver.wire.errors import DecodeError, TypeMismatch
+from kubewright.devserver.wire.errors import TypeMismatch, WireDecodeError
 from kubewright.devserver.wire.gotypes import INTEGERS, GoType, GoTypes, scalar_name
 
 _SORTS: dict[type[object], str] = {
@@ -80,7 +80,7 @@ class Conversions:
             self._decoders.of(go_type)(value, [])
         except TypeMismatch as mismatch:
             return mismatch.text()
-        except DecodeError as error:
+        except WireDecodeError as error:
             return f"error decoding from json: {error}" if go_type.form == "bytes" else str(error)
         return None
 

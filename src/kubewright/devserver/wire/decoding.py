@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from kubewright.devserver.objects import is_list, is_object
 from kubewright.devserver.wire import scalars
-from kubewright.devserver.wire.errors import DecodeError, TypeMismatch, json_sort
-from kubewright.devserver.wire.gotypes import OMITZERO, Field, GoType, GoTypes, scalar_name
+from kubewright.devserver.wire.errors import TypeMismatch, WireDecodeError, json_sort
+from kubewright.devserver.wire.gotypes import OMITZERO, GoField, GoType, GoTypes, scalar_name
 
 # (JSON value, unknown fields found so far) -> wire value
 Decode = Callable[[Any, list[str]], Any]
@@ -88,7 +88,7 @@ class Decoders:
         absent = [(field.name, self._zero_maker(field.type)) for field in fields if _always_written(field)]
         return _struct_decoder(name, rows, absent)
 
-    def _row(self, place: int, field: Field, empty_mode: int) -> _Row:
+    def _row(self, place: int, field: GoField, empty_mode: int) -> _Row:
         form = field.type.form
         zero = None
         if field.flags & OMITZERO:
@@ -182,7 +182,7 @@ class Decoders:
                 return schema(value, [])
             if isinstance(value, bool):
                 return value
-            raise DecodeError("boolean or JSON schema expected")
+            raise WireDecodeError("boolean or JSON schema expected")
 
         def or_array(value: Any, _: list[str]) -> Any:
             if is_object(value):
@@ -252,7 +252,7 @@ def _struct_decoder(name: str, rows: dict[str, _Row], absent: list[tuple[str, Ca
     return decode
 
 
-def _always_written(field: Field) -> bool:
+def _always_written(field: GoField) -> bool:
     if field.flags & OMITZERO:
         return False
     return not field.omitempty or field.type.form in {"struct", "leaf"}

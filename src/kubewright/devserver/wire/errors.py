@@ -8,11 +8,11 @@ TOO_DEEP = "exceeded max depth"
 _UNREGISTERED = 'no kind "{}" is registered for version "{}" in scheme "pkg/api/legacyscheme/scheme.go:30"'
 
 
-class DecodeError(KubewrightError, ValueError):
+class WireDecodeError(KubewrightError, ValueError):
     """A body cannot be decoded into its type; the message is kube-apiserver's."""
 
 
-class UnknownKind(DecodeError):
+class UnknownKind(WireDecodeError):
     """A body names an unknown kind."""
 
     def __init__(self, gvk: GroupVersionKind) -> None:
@@ -21,7 +21,7 @@ class UnknownKind(DecodeError):
 
 
 class TypeMismatch(Exception):
-    """A JSON value of the wrong type; at the root it becomes a `DecodeError`."""
+    """A JSON value of the wrong type; at the root it becomes a `WireDecodeError`."""
 
     def __init__(self, value: str, go_type: str) -> None:
         super().__init__(value, go_type)

@@ -34,7 +34,7 @@ class GoType:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class GoField:
     """One field of a struct: JSON name, protobuf number, type, and facts from its tags and schema."""
 
     name: str
@@ -58,7 +58,7 @@ class GoTypes:
         self._structs: dict[str, list[list[Any]]] = document["structs"]
         self._aliases: dict[str, str] = document["aliases"]
         self._document = document
-        self._fields: dict[str, tuple[Field, ...]] = {}
+        self._fields: dict[str, tuple[GoField, ...]] = {}
 
     @cached_property
     def atomic(self) -> frozenset[str]:
@@ -88,23 +88,23 @@ class GoTypes:
         item = GoType("scalar", scalar_name(target)) if target.form == "scalar" else target.item
         return GoType(target.form, spelled, item, alias=True)
 
-    def fields(self, struct: str) -> tuple[Field, ...]:
+    def fields(self, struct: str) -> tuple[GoField, ...]:
         """List a struct's fields in Go's order, those of embedded structs in their place."""
         known = self._fields.get(struct)
         if known is None:
             known = self._fields[struct] = tuple(self._read_fields(struct))
         return known
 
-    def declared(self, struct: str) -> list[Field]:
+    def declared(self, struct: str) -> list[GoField]:
         """List a struct's own fields, embedded structs not flattened."""
         return [self._field(row) for row in self._structs[struct]]
 
-    def _field(self, row: list[Any]) -> Field:
+    def _field(self, row: list[Any]) -> GoField:
         name, number, spelled, flags, *facts = row
-        return Field(name, number, self.resolve(spelled), flags, facts[0] if facts else {})
+        return GoField(name, number, self.resolve(spelled), flags, facts[0] if facts else {})
 
-    def _read_fields(self, struct: str) -> list[Field]:
-        found: list[Field] = []
+    def _read_fields(self, struct: str) -> list[GoField]:
+        found: list[GoField] = []
         for field in self.declared(struct):
             if not field.flags & INLINE:
                 found.append(field)
@@ -112,7 +112,7 @@ class GoTypes:
             inner = field.type.item if field.type.form == "pointer" and field.type.item else field.type
             label = inner.spelled.rsplit(".", 1)[-1]
             found += [
-                Field(f.name, f.number, f.type, f.flags, f.facts, (label, *f.embedded))
+                GoField(f.name, f.number, f.type, f.flags, f.facts, (label, *f.embedded))
                 for f in self.fields(inner.spelled)
             ]
         return found

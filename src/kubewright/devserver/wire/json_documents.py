@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn, cast
 
 from kubewright.devserver.objects import is_list, is_object
-from kubewright.devserver.wire.errors import TOO_DEEP, DecodeError
+from kubewright.devserver.wire.errors import TOO_DEEP, WireDecodeError
 from kubewright.devserver.wire.syntax import complaint
 from kubewright.documents import MAX_DEPTH, depth_of
 
@@ -33,11 +33,11 @@ def parse_json(body: bytes) -> tuple[Any, list[str]]:
     try:
         value = decoder.decode(text)
     except RecursionError:
-        raise DecodeError(complaint(body) or TOO_DEEP) from None
+        raise WireDecodeError(complaint(body) or TOO_DEEP) from None
     except ValueError:
-        raise DecodeError(complaint(body) or _NO_SUCH_NUMBER) from None
+        raise WireDecodeError(complaint(body) or _NO_SUCH_NUMBER) from None
     if text.count("{") + text.count("[") > MAX_DEPTH and depth_of(value) > MAX_DEPTH:
-        raise DecodeError(TOO_DEEP)
+        raise WireDecodeError(TOO_DEEP)
     if "\\u" in text:
         value = _without_surrogates(value)
     return value, _duplicates(text) if repeated else []
@@ -48,7 +48,7 @@ def untyped(value: Any) -> Any:
     try:
         return _untyped(value)
     except RecursionError:
-        raise DecodeError(TOO_DEEP) from None
+        raise WireDecodeError(TOO_DEEP) from None
 
 
 def _untyped(value: Any) -> Any:
@@ -67,7 +67,7 @@ def _as_float(number: int) -> float:
     try:
         return float(number)
     except OverflowError:
-        raise DecodeError(_NO_SUCH_NUMBER) from None
+        raise WireDecodeError(_NO_SUCH_NUMBER) from None
 
 
 def _finite(text: str) -> float:

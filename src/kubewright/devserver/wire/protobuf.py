@@ -6,8 +6,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kubewright.devserver.wire.errors import DecodeError
-from kubewright.devserver.wire.gotypes import INLINE, Field, GoType, GoTypes, scalar_name
+from kubewright.devserver.wire.errors import WireDecodeError
+from kubewright.devserver.wire.gotypes import INLINE, GoField, GoType, GoTypes, scalar_name
 from kubewright.devserver.wire.json_documents import parse_json
 
 MAGIC = b"k8s\0"
@@ -17,7 +17,7 @@ _MAX_DEPTH = 100
 UINT64 = 0xFFFFFFFFFFFFFFFF
 SCHEMA = "apiextensions/v1.JSONSchemaProps"
 
-Message = dict[int, list[Any]]
+ProtoMessage = dict[int, list[Any]]
 # (encoded field, nesting depth) -> JSON value
 Read = Callable[[Any, int], Any]
 
@@ -25,7 +25,7 @@ Read = Callable[[Any, int], Any]
 def envelope(body: bytes) -> tuple[str, str, bytes]:
     """Open the server's envelope: apiVersion, kind and the object's own bytes."""
     if not body.startswith(MAGIC):
-        raise DecodeError(
+        raise WireDecodeError(
             "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
         )
     outer = parse(body[4:])
@@ -33,15 +33,15 @@ def envelope(body: bytes) -> tuple[str, str, bytes]:
     return _text(meta.get(1, [b""])[-1]), _text(meta.get(2, [b""])[-1]), _octets(outer.get(2, [b""])[-1])
 
 
-def parse(data: bytes) -> Message:
+def parse(data: bytes) -> ProtoMessage:
     """Split one message into its fields' raw values."""
     at, end = 0, len(data)
-    found: Message = {}
+    found: ProtoMessage = {}
     while at < end:
         key, at = _varint(data, at)
         number, wire = key >> 3, key & 7
         if number == 0:
-            raise DecodeError(f"proto: illegal tag 0 (wire type {wire})")
+            raise WireDecodeError(f"proto: illegal tag 0 (wire type {wire})")
         if wire == 0:
             value, at = _varint(data, at)
         elif wire == 2:
@@ -51,9 +51,9 @@ def parse(data: bytes) -> Message:
             width = 8 if wire == 1 else 4
             value, at = data[at : at + width], at + width
         else:
-            raise DecodeError(f"proto: illegal wireType {wire}")
+            raise WireDecodeError(f"proto: illegal wireType {wire}")
         if at > end:
-            raise DecodeError(_TRUNCATED)
+            raise WireDecodeError(_TRUNCATED)
         found.setdefault(number, []).append(value)
     return found
 
@@ -69,9 +69,9 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
                 return result & UINT64, at
             shift += 7
             if shift >= 64:
-                raise DecodeError("proto: integer overflow")
+                raise WireDecodeError("proto: integer overflow")
     except IndexError:
-        raise DecodeError(_TRUNCATED) from None
+        raise WireDecodeError(_TRUNCATED) from None
 
 
 class Readers:
@@ -79,7 +79,7 @@ class Readers:
 
     def __init__(self, types: GoTypes) -> None:
         self._types = types
-        self._structs: dict[str, dict[int, tuple[Field, Read]]] = {}
+        self._structs: dict[str, dict[int, tuple[GoField, Read]]] = {}
         self._leaves: dict[str, Read] = {
             "meta/v1.Time": _read_time,
             "meta/v1.MicroTime": _read_micro_time,
@@ -97,7 +97,7 @@ class Readers:
     def read(self, name: str, data: bytes, depth: int = 0) -> dict[str, Any]:
         """Read one message of a struct's type into a JSON object."""
         if depth > _MAX_DEPTH:
-            raise DecodeError("proto: exceeded max recursion depth")
+            raise WireDecodeError("proto: exceeded max recursion depth")
         plan = self._plan(name)
         found: dict[str, Any] = {}
         for number, values in parse(data).items():
@@ -114,7 +114,7 @@ class Readers:
                 found[field.name] = read(values[-1], depth + 1)
         return found
 
-    def _plan(self, name: str) -> dict[int, tuple[Field, Read]]:
+    def _plan(self, name: str) -> dict[int, tuple[GoField, Read]]:
         known = self._structs.get(name)
         if known is None:
             fields = [field for field in self._types.declared(name) if field.number]
@@ -192,7 +192,7 @@ def _unpacked(values: list[Any], go_type: GoType) -> list[Any]:
 
 def _octets(value: Any) -> bytes:
     if not isinstance(value, bytes):
-        raise DecodeError("proto: wrong wireType = 0 for a length-delimited field")
+        raise WireDecodeError("proto: wrong wireType = 0 for a length-delimited field")
     return value
 
 
@@ -202,13 +202,13 @@ def _text(value: Any) -> str:
 
 def _signed(value: Any) -> int:
     if not isinstance(value, int):
-        raise DecodeError("proto: wrong wireType = 2 for a number")
+        raise WireDecodeError("proto: wrong wireType = 2 for a number")
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
 def _real(value: Any, _: int) -> float:
     if not isinstance(value, bytes) or len(value) != 8:
-        raise DecodeError("proto: wrong wireType for a double")
+        raise WireDecodeError("proto: wrong wireType for a double")
     number: float = struct.unpack("<d", value)[0]
     return number
 
@@ -231,7 +231,7 @@ def _moment(value: Any) -> tuple[datetime | None, int]:
     try:
         return _EPOCH + timedelta(seconds=_signed(parts.get(1, [0])[-1])), _signed(parts.get(2, [0])[-1])
     except OverflowError:
-        raise DecodeError("proto: time out of range") from None
+        raise WireDecodeError("proto: time out of range") from None
 
 
 def _written(moment: datetime) -> str:

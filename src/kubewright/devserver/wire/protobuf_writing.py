@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from kubewright.devserver.objects import encode_sorted, is_list
-from kubewright.devserver.wire.gotypes import INLINE, Field, GoType, GoTypes, scalar_name
+from kubewright.devserver.wire.gotypes import INLINE, GoField, GoType, GoTypes, scalar_name
 from kubewright.devserver.wire.protobuf import MAGIC, SCHEMA, UINT64
 
 # JSON value -> the content of a message
@@ -103,7 +103,7 @@ class Writers:
 
         return write
 
-    def _field(self, field: Field) -> Put:
+    def _field(self, field: GoField) -> Put:
         go_type, number = field.type, field.number
         item = go_type.item
         if go_type.form == "list" and item is not None and not go_type.alias:

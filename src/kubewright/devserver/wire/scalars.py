@@ -8,7 +8,7 @@ from typing import Any
 
 from kubewright.api import Quantity, QuantityError
 from kubewright.devserver.objects import is_list, is_object
-from kubewright.devserver.wire.errors import DecodeError, TypeMismatch, json_sort
+from kubewright.devserver.wire.errors import TypeMismatch, WireDecodeError, json_sort
 from kubewright.devserver.wire.times import micro_time, second_time
 
 INT32 = 1 << 31
@@ -51,7 +51,7 @@ def _canonical(text: str) -> str:
     try:
         return str(Quantity(text))
     except QuantityError as problem:
-        raise DecodeError(str(problem)) from None
+        raise WireDecodeError(str(problem)) from None
 
 
 @lru_cache(maxsize=4096)
@@ -95,7 +95,7 @@ def octets(value: Any, _: list[str]) -> str:
     if not _STANDARD.fullmatch(data):
         fault = _base64_fault(data)
         if fault is not None:
-            raise DecodeError(f"illegal base64 data at input byte {fault}")
+            raise WireDecodeError(f"illegal base64 data at input byte {fault}")
     return base64.b64encode(base64.b64decode(data)).decode()
 
 

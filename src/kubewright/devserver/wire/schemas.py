@@ -17,7 +17,7 @@ from kubewright.devserver.merge import (
     MapSchema,
     MergeSchema,
 )
-from kubewright.devserver.wire.gotypes import Field, GoType, GoTypes, scalar_name
+from kubewright.devserver.wire.gotypes import GoField, GoType, GoTypes, scalar_name
 
 _LEAVES = {
     "meta/v1.FieldsV1": DEDUCED_OBJECT,
@@ -54,7 +54,7 @@ class MergeSchemas:
             known = self._structs[name] = MergeSchema(mapping=mapping)
         return known
 
-    def _fields(self, fields: tuple[Field, ...]) -> Mapping[str, MergeSchema]:
+    def _fields(self, fields: tuple[GoField, ...]) -> Mapping[str, MergeSchema]:
         return {field.name: self._of(field.type, field.facts) for field in fields}
 
     def _of(self, go_type: GoType, facts: Mapping[str, Any]) -> MergeSchema:

@@ -12,7 +12,7 @@ from kubewright.api import GroupVersionKind
 from kubewright.devserver.merge import MergeSchema
 from kubewright.devserver.wire.conversion import Conversions
 from kubewright.devserver.wire.decoding import Decoders
-from kubewright.devserver.wire.errors import TOO_DEEP, DecodeError, TypeMismatch, UnknownKind
+from kubewright.devserver.wire.errors import TOO_DEEP, TypeMismatch, UnknownKind, WireDecodeError
 from kubewright.devserver.wire.gotypes import GoType, GoTypes
 from kubewright.devserver.wire.protobuf import Readers, envelope
 from kubewright.devserver.wire.protobuf_writing import Writers, write_envelope, write_list
@@ -184,9 +184,9 @@ def _decoded(
         else:
             decoded = decoders.struct(struct)(value, unknown)
     except TypeMismatch as mismatch:
-        raise DecodeError(mismatch.text()) from None
+        raise WireDecodeError(mismatch.text()) from None
     except RecursionError:
-        raise DecodeError(TOO_DEEP) from None
+        raise WireDecodeError(TOO_DEEP) from None
     if unknown:
         unknown = [f'unknown field "{path}"' for path in dict.fromkeys(unknown)][:_MAX_STRICT_ERRORS]
     return decoded, unknown

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-from kubewright.devserver.wire.errors import DecodeError
+from kubewright.devserver.wire.errors import WireDecodeError
 
 RFC3339 = "2006-01-02T15:04:05Z07:00"
 RFC3339_MICRO = "2006-01-02T15:04:05.000000Z07:00"
@@ -49,7 +49,7 @@ def _written(moment: datetime) -> str:
 def _parse(text: str, layout: str) -> tuple[datetime, int]:
     match = _PLAIN.fullmatch(text)
     if match is None or (layout == RFC3339_MICRO and not _MICRO.fullmatch(match[7] or "")):
-        raise DecodeError(_complaint(text, layout))
+        raise WireDecodeError(_complaint(text, layout))
     year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
     try:
         moment = datetime(year or 1, month, day, hour, minute, second, tzinfo=UTC)
@@ -57,7 +57,7 @@ def _parse(text: str, layout: str) -> tuple[datetime, int]:
             offset = timedelta(hours=int(match[8][1:3]), minutes=int(match[8][4:]))
             moment = moment - offset if match[8][0] == "+" else moment + offset
     except (ValueError, OverflowError):
-        raise DecodeError(_complaint(text, layout)) from None
+        raise WireDecodeError(_complaint(text, layout)) from None
     return moment, int((match[7] or ".0")[1:7].ljust(6, "0"))
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kubewright.devserver.wire.errors import DecodeError
+from kubewright.devserver.wire.errors import WireDecodeError
 from kubewright.devserver.wire.json_documents import parse_json
 from kubewright.documents import DocumentError, read_yaml
 
@@ -18,7 +18,7 @@ def parse_yaml(body: bytes) -> tuple[Any, list[str]]:
     if body.lstrip()[:1] == b"{":
         try:
             return parse_json(body)
-        except DecodeError:
+        except WireDecodeError:
             pass  # flow style that is no JSON
     try:
         for document in read_yaml(body):
@@ -26,7 +26,7 @@ def parse_yaml(body: bytes) -> tuple[Any, list[str]]:
     except DocumentError as error:
         text = str(error)
         prefixes = (prefix for start, prefix in _OF_THE_JSON_CONVERTER.items() if text.startswith(start))
-        raise DecodeError(next(prefixes, "yaml: ") + text) from None
+        raise WireDecodeError(next(prefixes, "yaml: ") + text) from None
     return None, []
 
 

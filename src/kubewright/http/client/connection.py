@@ -24,7 +24,7 @@ from kubewright.http.client.failures import (
     ResponseTooLarge,
 )
 from kubewright.http.client.gzip_decoder import GzipDecoder
-from kubewright.http.client.headers import Field, Headers
+from kubewright.http.client.headers import HeaderField, Headers
 
 MAX_HEAD = 1024 * 1024
 MAX_BODY = 1024 * 1024 * 1024
@@ -82,7 +82,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._reset()
 
     def _reset(self) -> None:
-        self._fields: list[Field] = []
+        self._fields: list[HeaderField] = []
         self._headers = _NO_HEADERS
         self._reason = b""
         self._status = 0

@@ -11,7 +11,7 @@ ATTEMPT_DELAY = 0.25
 """Seconds until the next address is tried in parallel with one that has not answered (RFC 8305)."""
 _KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 60_000))
 
-Address = tuple[int, int, int, tuple[Any, ...]]
+SocketAddress = tuple[int, int, int, tuple[Any, ...]]
 
 
 class _CountedSocket(socket.socket):
@@ -76,7 +76,7 @@ async def dial(host: str, port: int, sockets: SocketCounter) -> socket.socket:
     return await _connect_first(addresses, sockets)
 
 
-def _literal(host: str, port: int) -> list[Address]:
+def _literal(host: str, port: int) -> list[SocketAddress]:
     """Return the address if the host is one: the resolver would use a thread for it."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
@@ -89,13 +89,15 @@ def _literal(host: str, port: int) -> list[Address]:
     return [(socket.AF_INET6, socket.SOCK_STREAM, socket.IPPROTO_TCP, (host, port, 0, 0))]
 
 
-async def _resolve(host: str, port: int) -> list[Address]:
+async def _resolve(host: str, port: int) -> list[SocketAddress]:
     """Return the host's addresses, families alternating, beginning with the one that the resolver prefers."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError:
         raise socket.gaierror(socket.EAI_NONAME, "not a host name") from None
-    addresses: list[Address] = [(family, type_, proto, where) for family, type_, proto, _, where in found]
+    addresses: list[SocketAddress] = [
+        (family, type_, proto, where) for family, type_, proto, _, where in found
+    ]
     if not addresses:
         raise OSError("the host name has no address")
     preferred = [it for it in addresses if it[0] == addresses[0][0]]
@@ -103,7 +105,7 @@ async def _resolve(host: str, port: int) -> list[Address]:
     return [it for it in chain.from_iterable(zip_longest(preferred, others)) if it is not None]
 
 
-async def _connect(address: Address, sockets: SocketCounter) -> socket.socket:
+async def _connect(address: SocketAddress, sockets: SocketCounter) -> socket.socket:
     family, type_, proto, where = address
     made = sockets.make(family, type_, proto)
     try:
@@ -114,7 +116,7 @@ async def _connect(address: Address, sockets: SocketCounter) -> socket.socket:
     return made
 
 
-async def _connect_first(addresses: list[Address], sockets: SocketCounter) -> socket.socket:
+async def _connect_first(addresses: list[SocketAddress], sockets: SocketCounter) -> socket.socket:
     connected: list[socket.socket] = []
     failures: list[OSError] = []
     failed = [asyncio.Event() for _ in addresses]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-Field = tuple[bytes, bytes]
+HeaderField = tuple[bytes, bytes]
 
 
 class Headers:
@@ -11,7 +11,7 @@ class Headers:
 
     __slots__ = ("_fields", "_first")
 
-    def __init__(self, fields: Sequence[Field] = ()) -> None:
+    def __init__(self, fields: Sequence[HeaderField] = ()) -> None:
         self._fields = fields
         # Two or three names are looked up in each message: values are decoded only then.
         self._first: dict[bytes, bytes] = {}

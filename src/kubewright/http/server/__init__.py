@@ -5,18 +5,19 @@ Read in this order: `server` (accepting, evicting, stopping), `listening` (its s
 """
 
 from kubewright.http.server.connection import ServerConnection
-from kubewright.http.server.handler import Endpoint, Handler, Router
+from kubewright.http.server.handler import Handler, PathEndpoint, Router
 from kubewright.http.server.limits import Limits
 from kubewright.http.server.requests import Request, split_target
 from kubewright.http.server.responses import (
     JSON,
     TEXT,
-    Answer,
     BodyWriter,
     DateField,
-    Fields,
     HangUp,
+    HeaderFields,
+    PendingResponse,
     Response,
+    ServerResponse,
     Stream,
     Upgrade,
     text,
@@ -26,19 +27,20 @@ from kubewright.http.server.server import HttpServer
 __all__ = [
     "JSON",
     "TEXT",
-    "Answer",
     "BodyWriter",
     "DateField",
-    "Endpoint",
-    "Fields",
     "Handler",
     "HangUp",
+    "HeaderFields",
     "HttpServer",
     "Limits",
+    "PathEndpoint",
+    "PendingResponse",
     "Request",
     "Response",
     "Router",
     "ServerConnection",
+    "ServerResponse",
     "Stream",
     "Upgrade",
     "split_target",

@@ -20,10 +20,10 @@ from kubewright.http.server.limits import Limits
 from kubewright.http.server.reader import BodyBudget, RequestReader
 from kubewright.http.server.requests import Request
 from kubewright.http.server.responses import (
-    Answer,
     HangUp,
     InvalidHeader,
     Response,
+    ServerResponse,
     Stream,
     Upgrade,
     response_head,
@@ -247,7 +247,7 @@ class ServerConnection(asyncio.Protocol):
                     self._task.add_done_callback(partial(_close, answer))
 
     async def _answer_later(
-        self, request: Request, answer: Stream | Upgrade | Coroutine[Any, Any, Answer]
+        self, request: Request, answer: Stream | Upgrade | Coroutine[Any, Any, ServerResponse]
     ) -> None:
         try:
             resolved = answer if isinstance(answer, Stream | Upgrade) else await answer

@@ -2,13 +2,19 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from kubewright.http.server.requests import Request
-from kubewright.http.server.responses import Answer, DateField, Fields, Response, text
+from kubewright.http.server.responses import (
+    DateField,
+    HeaderFields,
+    PendingResponse,
+    Response,
+    text,
+)
 
 
 class Handler(ABC):
@@ -17,7 +23,7 @@ class Handler(ABC):
     _date = DateField()
 
     @abstractmethod
-    def handle(self, request: Request) -> Answer | Coroutine[Any, Any, Answer]:
+    def handle(self, request: Request) -> PendingResponse:
         """Return the response to a whole request, or a coroutine of it, which is cancelled if the client is gone."""
 
     def admit(self, request: Request) -> int | Response:
@@ -28,7 +34,7 @@ class Handler(ABC):
         """Return the response to a body that is larger than `admit` allowed."""
         return text(413, f"the body is larger than {largest} bytes\n")
 
-    def preamble(self, headers: Fields) -> str:
+    def preamble(self, headers: HeaderFields) -> str:
         """Return the header lines of every response; `headers` are those of this one."""
         return str(self._date)
 
@@ -37,17 +43,17 @@ class Handler(ABC):
         return None
 
 
-class Endpoint(Struct, frozen=True):
+class PathEndpoint(Struct, frozen=True):
     """One path that is read with GET and HEAD; a path that ends in `/*` matches everything one step below."""
 
     path: str
-    answer: Callable[[Request], Answer | Coroutine[Any, Any, Answer]]
+    answer: Callable[[Request], PendingResponse]
 
 
 class Router(Handler):
     """Answer by path, and refuse unknown paths."""
 
-    def __init__(self, endpoints: Iterable[Endpoint]) -> None:
+    def __init__(self, endpoints: Iterable[PathEndpoint]) -> None:
         self._endpoints = {endpoint.path: endpoint for endpoint in endpoints}
 
     def admit(self, request: Request) -> int | Response:
@@ -58,10 +64,10 @@ class Router(Handler):
             return Response(405, b"405 method not allowed\n", "text/plain", [("Allow", "GET, HEAD")])
         return 0
 
-    def handle(self, request: Request) -> Answer | Coroutine[Any, Any, Answer]:
+    def handle(self, request: Request) -> PendingResponse:
         """Answer an admitted request."""
         endpoint = self._find(request.path)
         return text(404, "404 page not found\n") if endpoint is None else endpoint.answer(request)
 
-    def _find(self, path: str) -> Endpoint | None:
+    def _find(self, path: str) -> PathEndpoint | None:
         return self._endpoints.get(path) or self._endpoints.get(f"{path.rpartition('/')[0]}/*")

@@ -2,16 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from http import HTTPStatus
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
 
-Fields = Sequence[tuple[str, str]]
+HeaderFields = Sequence[tuple[str, str]]
 
 _PHRASES: dict[int, str] = {status.value: status.phrase for status in HTTPStatus}
 _BODILESS = frozenset({204, 304})
@@ -56,7 +56,9 @@ class Upgrade(Struct):
     run: Callable[[], Awaitable[None]] | None = None
 
 
-Answer = Response | Stream | Upgrade
+ServerResponse = Response | Stream | Upgrade
+PendingResponse = ServerResponse | Coroutine[Any, Any, ServerResponse]
+"""A response, or a coroutine of one that takes longer."""
 
 
 class HangUp(ConnectionResetError):

@@ -26,7 +26,7 @@ class Opcode(IntEnum):
     PONG = 10
 
 
-class Message(NamedTuple):
+class WebSocketMessage(NamedTuple):
     """A complete message, or a control frame."""
 
     opcode: Opcode
@@ -71,13 +71,13 @@ class FrameReader:
         self._opcode = Opcode.CONTINUATION
         self._parts = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[Message]:
+    def feed(self, data: bytes) -> Iterator[WebSocketMessage]:
         """Add data and yield the complete messages."""
         self._waiting += data
         while (found := self._next()) is not None:
             last, opcode, payload = found
             if opcode >= Opcode.CLOSE:
-                yield Message(opcode, payload)
+                yield WebSocketMessage(opcode, payload)
                 continue
             if opcode is not Opcode.CONTINUATION:
                 self._opcode = opcode
@@ -86,7 +86,7 @@ class FrameReader:
             if len(self._parts) > MAX_MESSAGE:
                 raise FrameError("the message is too large")
             if last:
-                yield Message(self._opcode, bytes(self._parts))
+                yield WebSocketMessage(self._opcode, bytes(self._parts))
                 self._parts.clear()
 
     def _next(self) -> tuple[bool, Opcode, bytes] | None:
@@ -175,7 +175,7 @@ class WebSocket(asyncio.Protocol):
         self._writable.set()
         self._update_reading()
 
-    def _take(self, message: Message) -> None:
+    def _take(self, message: WebSocketMessage) -> None:
         if message.opcode is Opcode.PING:
             self._transport.write(frame(Opcode.PONG, message.data))
         elif message.opcode is Opcode.CLOSE:

@@ -5,7 +5,7 @@ kind), `calls` (what the calls of a function do), `bodies` and `imports` (the fu
 `converting` (handlers to controllers), `controllers` (their text), `report` (MIGRATION.md).
 """
 
-from kubewright.scaffold.from_kopf.converting import Converted, Source, convert
+from kubewright.scaffold.from_kopf.converting import Converted, KopfModule, convert
 from kubewright.scaffold.from_kopf.reading import KopfError
 
-__all__ = ["Converted", "KopfError", "Source", "convert"]
+__all__ = ["Converted", "KopfError", "KopfModule", "convert"]

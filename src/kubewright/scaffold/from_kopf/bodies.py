@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from kubewright.scaffold.from_kopf.calls import CLIENT_METHOD, Calls, camel
 from kubewright.scaffold.from_kopf.imports import with_imports
 from kubewright.scaffold.from_kopf.kinds import KindClass, builtin_by_kind
-from kubewright.scaffold.from_kopf.reading import Function, Handler, KopfError, KopfFile, parameters
-from kubewright.scaffold.from_kopf.report import Item, Report
+from kubewright.scaffold.from_kopf.reading import Function, KopfError, KopfFile, KopfHandler, parameters
+from kubewright.scaffold.from_kopf.report import MigrationItem, MigrationReport
 
 _VERBS = {
     "create": "create",
@@ -43,7 +43,7 @@ class Translated:
     added: list[str] = field(default_factory=list[str])
     """Parameters that the function did not have."""
     owns: list[KindClass] = field(default_factory=list[KindClass])
-    decisions: list[Item] = field(default_factory=list[Item])
+    decisions: list[MigrationItem] = field(default_factory=list[MigrationItem])
     effects: list[str] = field(default_factory=list[str])
     """Calls that must not be repeated, with their lines."""
     records_events: bool = False
@@ -52,7 +52,7 @@ class Translated:
 class Bodies:
     """Translates the functions of one file."""
 
-    def __init__(self, file: KopfFile, others: list[KopfFile], report: Report) -> None:
+    def __init__(self, file: KopfFile, others: list[KopfFile], report: MigrationReport) -> None:
         self.file = file
         self._report = report
         self._source = file.source.encode()
@@ -134,7 +134,7 @@ class Bodies:
             else:
                 self._rename_errors(node)
 
-    def translate_handler(self, handler: Handler, decisions: list[Item]) -> Translated:
+    def translate_handler(self, handler: KopfHandler, decisions: list[MigrationItem]) -> Translated:
         """Translate a handler, and put the decisions that its decorators and arguments need at its top."""
         node = handler.node
         for decorator in node.decorator_list:
@@ -144,7 +144,7 @@ class Bodies:
         self._insert(self._starts[node.lineno - 1], f"# kopf: {reactions} ({self.file.path}:{first})\n")
         return self._translate(node, decisions)
 
-    def remove_handler(self, handler: Handler) -> None:
+    def remove_handler(self, handler: KopfHandler) -> None:
         """Remove a function whose work kubewright does itself."""
         node = handler.node
         first = min(each.lineno for each in node.decorator_list)
@@ -154,7 +154,7 @@ class Bodies:
         """Add a function at the end of the module, once."""
         self._appended[name] = text
 
-    def _translate(self, node: Function, decisions: list[Item] | None) -> Translated:
+    def _translate(self, node: Function, decisions: list[MigrationItem] | None) -> Translated:
         is_handler = decisions is not None
         found = Translated(
             isinstance(node, ast.AsyncFunctionDef), decisions=[] if decisions is None else decisions
@@ -201,7 +201,7 @@ class Bodies:
             self.raise_at_top(node, found.decisions)
         return found
 
-    def raise_at_top(self, node: Function, decisions: list[Item]) -> None:
+    def raise_at_top(self, node: Function, decisions: list[MigrationItem]) -> None:
         """Write the decisions of a function as TODOs and raise NotImplementedError before its body."""
         body = [each for each in node.body if not _is_docstring(each, node)]
         first = body[0] if body else node.body[-1]

@@ -17,15 +17,15 @@ from kubewright.scaffold.from_kopf.controllers import Controllers, HandlerCall, 
 from kubewright.scaffold.from_kopf.kinds import KindClass, Kinds, require
 from kubewright.scaffold.from_kopf.reading import (
     CHANGES,
-    Handler,
     KopfError,
     KopfFile,
-    Registration,
+    KopfHandler,
+    KopfRegistration,
     constant_of,
     parameters,
     read_files,
 )
-from kubewright.scaffold.from_kopf.report import Item, Report
+from kubewright.scaffold.from_kopf.report import MigrationItem, MigrationReport
 from kubewright.scaffold.naming import package_name, variable_name
 from kubewright.scaffold.project import project_files
 from kubewright.scaffold.texts import fill
@@ -75,7 +75,7 @@ _KNOWN_OPTIONS = _FILTERS | {
 }  # fmt: skip
 
 
-class Source(NamedTuple):
+class KopfModule(NamedTuple):
     """One file of the kopf operator."""
 
     path: str
@@ -92,7 +92,7 @@ class Converted(NamedTuple):
 
 
 def convert(
-    sources: Sequence[Source], documents: Sequence[JsonObject], *, name: str, kubewright: str
+    sources: Sequence[KopfModule], documents: Sequence[JsonObject], *, name: str, kubewright: str
 ) -> Converted:
     """Return the project; raise KopfError with file and line if the operator cannot be read."""
     return _Conversion(read_files(sources), documents, name, kubewright).project()
@@ -106,7 +106,7 @@ class _Conversion:
         self._documents = [each for each in documents if each.get("kind") == "CustomResourceDefinition"]
         self._name, self._kubewright = name, kubewright
         self._package = package_name(name)
-        self._report = Report()
+        self._report = MigrationReport()
         self._kinds = Kinds(self._package, documents)
         self._bodies = {
             each.module: Bodies(each, [other for other in files if other is not each], self._report)
@@ -154,8 +154,8 @@ class _Conversion:
 
     # Handlers.
 
-    def _handler(self, file: KopfFile, handler: Handler) -> None:
-        bodies, decisions = self._bodies[file.module], list[Item]()
+    def _handler(self, file: KopfFile, handler: KopfHandler) -> None:
+        bodies, decisions = self._bodies[file.module], list[MigrationItem]()
         reactions = {each.reaction for each in handler.registrations}
         if reactions == {"login"}:
             bodies.remove_handler(handler)
@@ -182,12 +182,16 @@ class _Conversion:
             bodies.raise_at_top(handler.node, decisions)
 
     def _decide(
-        self, file: KopfFile, line: int, subject: str, reason: str, page: str, decisions: list[Item]
+        self, file: KopfFile, line: int, subject: str, reason: str, page: str, decisions: list[MigrationItem]
     ) -> None:
         decisions.append(self._report.decide(file.path, line, subject, reason, page))
 
     def _options(
-        self, file: KopfFile, handler: Handler, registration: Registration, decisions: list[Item]
+        self,
+        file: KopfFile,
+        handler: KopfHandler,
+        registration: KopfRegistration,
+        decisions: list[MigrationItem],
     ) -> None:
         """Decide or list the options that have no counterpart."""
         at, name = (file, registration.line), handler.name
@@ -237,7 +241,7 @@ class _Conversion:
             )  # fmt: skip
 
     def _parameters(
-        self, file: KopfFile, handler: Handler, reactions: set[str], decisions: list[Item]
+        self, file: KopfFile, handler: KopfHandler, reactions: set[str], decisions: list[MigrationItem]
     ) -> None:
         """Decide about the arguments that kubewright does not have."""
         node, name = handler.node, handler.name
@@ -268,7 +272,12 @@ class _Conversion:
             )  # fmt: skip
 
     def _repetition(
-        self, file: KopfFile, handler: Handler, reactions: set[str], done: Translated, decisions: list[Item]
+        self,
+        file: KopfFile,
+        handler: KopfHandler,
+        reactions: set[str],
+        done: Translated,
+        decisions: list[MigrationItem],
     ) -> None:
         """Decide about a handler that kopf calls once for a change, and whose effects may not be repeated."""
         changed = reactions & CHANGES
@@ -306,10 +315,10 @@ class _Conversion:
     def _register(
         self,
         file: KopfFile,
-        handler: Handler,
-        registration: Registration,
+        handler: KopfHandler,
+        registration: KopfRegistration,
         done: Translated,
-        decisions: list[Item],
+        decisions: list[MigrationItem],
     ) -> None:
         reaction, where = registration.reaction, f"{file.path}:{registration.line}"
         if reaction in ("startup", "cleanup"):
@@ -347,7 +356,11 @@ class _Conversion:
             group.own_controllers.append((call, self._interval(file, handler, registration, decisions)))
 
     def _interval(
-        self, file: KopfFile, handler: Handler, registration: Registration, decisions: list[Item]
+        self,
+        file: KopfFile,
+        handler: KopfHandler,
+        registration: KopfRegistration,
+        decisions: list[MigrationItem],
     ) -> str:
         """Return the seconds between two runs of a timer; an empty string for a daemon."""
         if registration.reaction != "timer":
@@ -365,10 +378,10 @@ class _Conversion:
     def _call(
         self,
         file: KopfFile,
-        handler: Handler,
-        registration: Registration,
+        handler: KopfHandler,
+        registration: KopfRegistration,
         done: Translated,
-        decisions: list[Item],
+        decisions: list[MigrationItem],
     ) -> HandlerCall:
         self._controllers.import_from(file.module, handler.name)
         path = constant_of(registration.options.get("field"), {})
@@ -382,7 +395,7 @@ class _Conversion:
         return call
 
     def _arguments(
-        self, file: KopfFile, names: Sequence[str], registration: Registration, path: str | None
+        self, file: KopfFile, names: Sequence[str], registration: KopfRegistration, path: str | None
     ) -> Iterator[str]:
         for name in names:
             if name in _GIVEN:
@@ -406,10 +419,10 @@ class _Conversion:
     def _condition(
         self,
         file: KopfFile,
-        handler: Handler,
-        registration: Registration,
+        handler: KopfHandler,
+        registration: KopfRegistration,
         path: str | None,
-        decisions: list[Item],
+        decisions: list[MigrationItem],
     ) -> str:
         """Return the filters of a decorator as an expression; an empty string if there are none."""
         parts: list[str] = []
@@ -442,7 +455,12 @@ class _Conversion:
         return f'value_at(handling.body, "{path}")'
 
     def _filter_decision(
-        self, file: KopfFile, handler: Handler, registration: Registration, word: str, decisions: list[Item]
+        self,
+        file: KopfFile,
+        handler: KopfHandler,
+        registration: KopfRegistration,
+        word: str,
+        decisions: list[MigrationItem],
     ) -> None:
         reason, page = (
             f"the filter {word}= cannot be written as a condition of the state",
@@ -451,7 +469,12 @@ class _Conversion:
         self._decide(file, registration.line, f"`{word}=` of `{handler.name}`", reason, page, decisions)
 
     def _meta_filter(
-        self, file: KopfFile, handler: Handler, registration: Registration, word: str, decisions: list[Item]
+        self,
+        file: KopfFile,
+        handler: KopfHandler,
+        registration: KopfRegistration,
+        word: str,
+        decisions: list[MigrationItem],
     ) -> Iterator[str]:
         given = registration.options[word]
         if not isinstance(given, ast.Dict) or None in given.keys:
@@ -480,7 +503,7 @@ class _Conversion:
             return None
         return f"{value} {'is' if text in ('True', 'False', 'None') else '=='} {text}"
 
-    def _when(self, file: KopfFile, handler: Handler, when: ast.expr) -> str | None:
+    def _when(self, file: KopfFile, handler: KopfHandler, when: ast.expr) -> str | None:
         if isinstance(when, ast.Name) and when.id in file.functions:
             names, name = parameters(file.functions[when.id]), when.id
             if isinstance(file.functions[when.id], ast.AsyncFunctionDef):
@@ -528,8 +551,8 @@ class _Conversion:
     # Webhooks and indexes.
 
     def _webhook(
-        self, file: KopfFile, handler: Handler, registration: Registration, kind: KindClass, done: Translated,
-        decisions: list[Item],
+        self, file: KopfFile, handler: KopfHandler, registration: KopfRegistration, kind: KindClass, done: Translated,
+        decisions: list[MigrationItem],
     ) -> None:  # fmt: skip
         call = self._call(file, handler, registration, done, decisions)
         mutates = registration.reaction == "mutate"
@@ -588,7 +611,12 @@ class _Conversion:
         self._controllers.import_kind(kind)
 
     def _index(
-        self, file: KopfFile, handler: Handler, kind: KindClass, done: Translated, decisions: list[Item]
+        self,
+        file: KopfFile,
+        handler: KopfHandler,
+        kind: KindClass,
+        done: Translated,
+        decisions: list[MigrationItem],
     ) -> None:
         if done.is_async or not kind.is_typed:
             self._decide(
@@ -705,12 +733,12 @@ def _label_selector(options: Mapping[str, ast.expr], file: KopfFile) -> str | No
     return ",".join(parts)
 
 
-def _same_kind(one: Handler, other: Handler) -> bool:
+def _same_kind(one: KopfHandler, other: KopfHandler) -> bool:
     names = {registration.kind.name for registration in one.registrations if registration.kind}
     return any(registration.kind and registration.kind.name in names for registration in other.registrations)
 
 
-def _status_keys(handler: Handler) -> set[str]:
+def _status_keys(handler: KopfHandler) -> set[str]:
     """Return the keys that a handler assigns in `patch.status`."""
     return {
         key
@@ -721,7 +749,7 @@ def _status_keys(handler: Handler) -> set[str]:
     }
 
 
-def _patches_object(handler: Handler) -> bool:
+def _patches_object(handler: KopfHandler) -> bool:
     """Return True if a handler may patch more than the status."""
     if "patch" not in parameters(handler.node):
         return False
@@ -736,4 +764,4 @@ def _patches_object(handler: Handler) -> bool:
     )
 
 
-__all__ = ["Converted", "KopfError", "Source", "convert"]
+__all__ = ["Converted", "KopfError", "KopfModule", "convert"]

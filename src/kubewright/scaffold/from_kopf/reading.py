@@ -39,7 +39,7 @@ class KindName(NamedTuple):
         return f"{self.name!r} of {where}" if where else repr(self.name)
 
 
-class Registration(NamedTuple):
+class KopfRegistration(NamedTuple):
     """One decorator: what the handler reacts to, of which kind, with which options."""
 
     reaction: str
@@ -49,11 +49,11 @@ class Registration(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Handler:
+class KopfHandler:
     """A function with at least one decorator of kopf."""
 
     node: Function
-    registrations: tuple[Registration, ...]
+    registrations: tuple[KopfRegistration, ...]
 
     @property
     def name(self) -> str:
@@ -71,7 +71,7 @@ class KopfFile:
     tree: ast.Module
     imported: dict[str, str] = field(default_factory=dict[str, str])
     """The dotted name that each imported name stands for: `on` is `kopf.on`."""
-    handlers: list[Handler] = field(default_factory=list[Handler])
+    handlers: list[KopfHandler] = field(default_factory=list[KopfHandler])
 
     def dotted(self, node: ast.AST) -> str:
         """Return the whole name of a reference such as `kopf.on.create`, or an empty string."""
@@ -158,7 +158,7 @@ def _constants(files: Sequence[KopfFile]) -> dict[str, str]:
     return {name: next(iter(values)) for name, values in found.items() if len(values) == 1}
 
 
-def _handlers(file: KopfFile, constants: Mapping[str, str]) -> Iterator[Handler]:
+def _handlers(file: KopfFile, constants: Mapping[str, str]) -> Iterator[KopfHandler]:
     for node in ast.walk(file.tree):
         if not isinstance(node, Function):
             continue
@@ -180,10 +180,10 @@ def _handlers(file: KopfFile, constants: Mapping[str, str]) -> Iterator[Handler]
                 "they would change its arguments; move them to a function that it calls"
             )
         # The decorator nearest to the function is applied, and registered, first.
-        yield Handler(node, tuple(reversed(registrations)))
+        yield KopfHandler(node, tuple(reversed(registrations)))
 
 
-def _registration(file: KopfFile, node: ast.expr, constants: Mapping[str, str]) -> Registration | None:
+def _registration(file: KopfFile, node: ast.expr, constants: Mapping[str, str]) -> KopfRegistration | None:
     call = node if isinstance(node, ast.Call) else None
     name = file.dotted(call.func if call else node)
     if name and name.startswith("kopf.") and name not in _DECORATORS:
@@ -203,7 +203,7 @@ def _registration(file: KopfFile, node: ast.expr, constants: Mapping[str, str]) 
                 "write its group, version and plural as text"
             )
     rest = {word: value for word, value in options.items() if word not in _SELECTOR_KEYWORDS}
-    return Registration(reaction, kind, rest, node.lineno)
+    return KopfRegistration(reaction, kind, rest, node.lineno)
 
 
 def _kind_name(file: KopfFile, call: ast.Call, name: str, constants: Mapping[str, str]) -> KindName | None:

@@ -26,7 +26,7 @@ kubewright's documentation explains each of these in `docs/how-to/from-kopf.md`.
 """
 
 
-class Item(NamedTuple):
+class MigrationItem(NamedTuple):
     """One entry of MIGRATION.md."""
 
     number: int
@@ -43,28 +43,28 @@ class Item(NamedTuple):
 
 
 @dataclass
-class Report:
+class MigrationReport:
     """Collects what the conversion could not decide and what it left in place."""
 
-    decisions: list[Item] = field(default_factory=list[Item])
-    reviews: list[Item] = field(default_factory=list[Item])
-    client_calls: list[Item] = field(default_factory=list[Item])
+    decisions: list[MigrationItem] = field(default_factory=list[MigrationItem])
+    reviews: list[MigrationItem] = field(default_factory=list[MigrationItem])
+    client_calls: list[MigrationItem] = field(default_factory=list[MigrationItem])
 
-    def decide(self, path: str, line: int, subject: str, reason: str, page: str) -> Item:
+    def decide(self, path: str, line: int, subject: str, reason: str, page: str) -> MigrationItem:
         """Add a decision; the function that needs it raises NotImplementedError until the user has made it."""
-        item = Item(len(self.decisions) + 1, path, line, subject, reason, page)
+        item = MigrationItem(len(self.decisions) + 1, path, line, subject, reason, page)
         self.decisions.append(item)
         return item
 
     def review(self, path: str, line: int, subject: str, reason: str, page: str) -> None:
         """Add something that works, but differs from kopf."""
-        item = Item(len(self.reviews) + 1, path, line, subject, reason, page)
+        item = MigrationItem(len(self.reviews) + 1, path, line, subject, reason, page)
         if not any(each[1:] == item[1:] for each in self.reviews):
             self.reviews.append(item)
 
     def client_call(self, path: str, line: int, text: str) -> None:
         """Add a call of a client library that was left as it is."""
-        self.client_calls.append(Item(len(self.client_calls) + 1, path, line, text, "", ""))
+        self.client_calls.append(MigrationItem(len(self.client_calls) + 1, path, line, text, "", ""))
 
     def text(self, package: str, files: Sequence[str], finalizer: str) -> str:
         """Return MIGRATION.md."""
@@ -96,7 +96,7 @@ class Report:
         return "".join(parts)
 
 
-def _table(items: Sequence[Item], *, labels: bool) -> str:
+def _table(items: Sequence[MigrationItem], *, labels: bool) -> str:
     if not items:
         return "\nNone.\n"
     head = (

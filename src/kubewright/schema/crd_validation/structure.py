@@ -7,10 +7,10 @@ from kubewright.api import FieldError, problems
 from kubewright.schema.json_tree import Schema, additional, items, properties
 from kubewright.schema.patterns import PatternError, compile_pattern
 
-Level = Literal["root", "item", "field"]
+_Level = Literal["root", "item", "field"]
 
 _INT_OR_STRING: list[Schema] = [{"type": "integer"}, {"type": "string"}]
-_TYPELESS: dict[Level, str] = {
+_TYPELESS: dict[_Level, str] = {
     "root": "must not be empty at the root",
     "item": "must not be empty for specified array items",
     "field": "must not be empty for specified object fields",
@@ -59,7 +59,7 @@ def check_structure(schema: Schema, path: str) -> list[FieldError]:
     return sorted(errors, key=str)
 
 
-def _invariants(schema: Schema, level: Level, path: str) -> Iterator[FieldError]:
+def _invariants(schema: Schema, level: _Level, path: str) -> Iterator[FieldError]:
     element, other = items(schema), additional(schema)
     if schema.get("type") == "array" and element is None:
         yield problems.required(f"{path}.items", "must be specified")
@@ -92,7 +92,7 @@ def _extensions(schema: Schema, path: str) -> Iterator[FieldError]:
                 yield problems.invalid(f"{path}.{keyword}", True, text)
 
 
-def _type(schema: Schema, level: Level, path: str) -> Iterator[FieldError]:
+def _type(schema: Schema, level: _Level, path: str) -> Iterator[FieldError]:
     kind = schema.get("type", "")
     embedded = schema.get("x-kubernetes-embedded-resource")
     preserve = schema.get("x-kubernetes-preserve-unknown-fields")

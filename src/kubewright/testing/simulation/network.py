@@ -11,9 +11,10 @@ import random
 from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from kubewright.devcluster.loopback import Handle, Pipe, client_response, read_request
+from kubewright.devserver.faults import Moment
 from kubewright.devserver.request.info import RequestInfo, request_info
 from kubewright.http.client import (
     ClientResponse,
@@ -23,12 +24,11 @@ from kubewright.http.client import (
     ReadTimeout,
     Unreachable,
 )
-from kubewright.http.server import Answer as Served
 from kubewright.http.server import Handler, Request, Response, Stream, Upgrade
+from kubewright.http.server import ServerResponse as Served
 from kubewright.testing.simulation.loop import SimulatedProcess, SimulationLoop, current_process
 from kubewright.testing.simulation.trace import Trace
 
-Moment = Literal["before", "after"]
 PROCESS_HEADER = "x-simulated-process"
 """Header with the process that sends a request, for matchers."""
 SECOND_SERVER = "x-simulated-second-server"
@@ -43,7 +43,7 @@ _log = logging.getLogger("kubewright.testing")
 
 
 @dataclass(eq=False)
-class Endpoint:
+class SimulatedConnection:
     """One program's connection to the API server, and the faults injected into it now.
 
     It outlives the processes of a replica: `requests` counts those of all of them.
@@ -200,7 +200,7 @@ class ApiExchange:
     def __init__(
         self,
         network: SimulatedNetwork,
-        endpoint: Endpoint,
+        endpoint: SimulatedConnection,
         process: SimulatedProcess | None,
         server: SimulatedProcess,
         handle: Handle,
@@ -303,7 +303,7 @@ class ApiExchange:
 class _Delivery:
     """The events of one watch on their way to the client, in order, each with a delay."""
 
-    def __init__(self, network: SimulatedNetwork, endpoint: Endpoint, subject: str) -> None:
+    def __init__(self, network: SimulatedNetwork, endpoint: SimulatedConnection, subject: str) -> None:
         self._network = network
         self._endpoint = endpoint
         self._subject = subject

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from kubewright.devserver.faults import Moment
 from kubewright.devserver.request.context import RequestContext
-from kubewright.testing.simulation.network import SECOND_SERVER, Moment
+from kubewright.testing.simulation.network import SECOND_SERVER
 from kubewright.testing.simulation.simulation import Simulation
 
 VERBS: tuple[tuple[str, ...], ...] = (

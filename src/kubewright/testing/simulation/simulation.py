@@ -24,6 +24,7 @@ from kubewright.client import Client, ClusterConfig
 from kubewright.controller import Operator
 from kubewright.devcluster import DevCluster
 from kubewright.devserver import Faults, Match, RequestContext, Server
+from kubewright.devserver.faults import Moment
 from kubewright.devserver.storage import Backup
 from kubewright.election import ElectionOptions
 from kubewright.http.network import NETWORK
@@ -36,8 +37,7 @@ from kubewright.testing.simulation.loop import SimulatedProcess, SimulationLoop
 from kubewright.testing.simulation.network import (
     PROCESS_HEADER,
     ApiExchange,
-    Endpoint,
-    Moment,
+    SimulatedConnection,
     SimulatedNetwork,
 )
 from kubewright.testing.simulation.trace import Trace, What
@@ -113,7 +113,9 @@ class Replica:
         self._ended = asyncio.Event()
         self._wanted = True
         self.name = name
-        self.endpoint: Endpoint = Endpoint(name, latency=LATENCY, on_crash=self._crashed)
+        self.endpoint: SimulatedConnection = SimulatedConnection(
+            name, latency=LATENCY, on_crash=self._crashed
+        )
         self._config = config
         self._work: asyncio.Task[None] | None = None
         self.process: SimulatedProcess | None = None
@@ -265,7 +267,7 @@ class Simulation:
     async def run(self, scenario: Scenario[R]) -> R:
         """Run the scenario; what is left then is dropped with the loop."""
         NETWORK.set(self.network)
-        test = Endpoint("test")
+        test = SimulatedConnection("test")
         self.config: ClusterConfig = replace(
             self._dev.in_process_config(), exchange=lambda: self.exchange(test, None)
         )
@@ -386,7 +388,7 @@ class Simulation:
         """Add to the trace."""
         self.trace.add(self.loop.time(), process, what, subject, data)
 
-    def exchange(self, endpoint: Endpoint, process: SimulatedProcess | None) -> ApiExchange:
+    def exchange(self, endpoint: SimulatedConnection, process: SimulatedProcess | None) -> ApiExchange:
         """Make the way of one client to the API server."""
         return ApiExchange(self.network, endpoint, process, self._cluster_process, self.server.handle)
 

@@ -28,7 +28,7 @@ _CERTIFICATES = re.compile(rb'"(caBundle|ca\.crt|ca\.key|tls\.crt|tls\.key|token
 _SHOWN = 160
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False):
+class TraceEntry(msgspec.Struct, frozen=True, gc=False):
     """One thing that happened."""
 
     time: float
@@ -46,18 +46,18 @@ class Trace:
     """Collect entries; two runs of one seed have equal traces."""
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[TraceEntry] = []
 
     def add(self, time: float, process: str, what: What, subject: str, data: bytes = b"") -> None:
         """Record what happened."""
         if b"caBundle" in data or b"tls." in data or b"ca.crt" in data or b'"token"' in data:
             data = _CERTIFICATES.sub(rb'"\1":"redacted"', data)
-        self.entries.append(Entry(time, process, what, subject, data))
+        self.entries.append(TraceEntry(time, process, what, subject, data))
 
     def __len__(self) -> int:
         return len(self.entries)
 
-    def of(self, *what: What, process: str = "") -> Iterator[Entry]:
+    def of(self, *what: What, process: str = "") -> Iterator[TraceEntry]:
         """Yield the entries of some sorts, of one process if it is named."""
         return (entry for entry in self.entries if entry.what in what and process in ("", entry.process))
 

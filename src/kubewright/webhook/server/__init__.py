@@ -8,16 +8,16 @@ CRDs), `sources`, `stores` and `authority` (certificates).
 from kubewright.webhook.server.by_url import listens
 from kubewright.webhook.server.hosting import HostOptions, WebhookHost
 from kubewright.webhook.server.leftovers import clear_leftovers, find_leftovers
-from kubewright.webhook.server.reach import Unreachable, reach_of
+from kubewright.webhook.server.reach import WebhookUnreachable, reach_of
 from kubewright.webhook.server.registration import NotRegistered
-from kubewright.webhook.server.stores import CertificateError
+from kubewright.webhook.server.stores import CertificateStoreError
 
 __all__ = [
-    "CertificateError",
+    "CertificateStoreError",
     "HostOptions",
     "NotRegistered",
-    "Unreachable",
     "WebhookHost",
+    "WebhookUnreachable",
     "clear_leftovers",
     "find_leftovers",
     "listens",

@@ -16,11 +16,11 @@ from kubewright.webhook import (
     CONVERT_PATH,
     AdmissionRequest,
     Authentication,
-    Endpoint,
     Endpoints,
     TokenFailed,
     UserCodeFailed,
     Versions,
+    WebhookEndpoint,
     conversion_failure,
     failure,
     read_admission,
@@ -63,7 +63,7 @@ class AdmissionAnswerer(Answerer):
 
     largest_body = ADMISSION_BODY
 
-    def __init__(self, endpoint: Endpoint, metrics: Registry) -> None:
+    def __init__(self, endpoint: WebhookEndpoint, metrics: Registry) -> None:
         self._endpoint = endpoint
         self._panics = metrics.counter(
             "controller_runtime_webhook_panics_total", "Exceptions in admission functions"

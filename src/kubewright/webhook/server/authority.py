@@ -19,7 +19,7 @@ from kubewright.webhook import Lifetimes
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
+class CertificateBundle:
     """The certificates and keys that the replicas of an operator share, all in PEM.
 
     `authorities` are trusted, the newest last; `authority_key` belongs to the newest one.
@@ -41,16 +41,20 @@ def split_authorities(pem: bytes) -> tuple[bytes, ...]:
     return tuple(found.public_bytes(Encoding.PEM) for found in x509.load_pem_x509_certificates(pem))
 
 
-def begin(hosts: Sequence[str], times: Lifetimes, now: datetime) -> Bundle:
+def begin(hosts: Sequence[str], times: Lifetimes, now: datetime) -> CertificateBundle:
     """Create an authority and a first serving certificate."""
     authority, key = _authority(times, now)
     certificate, serving_key = _serving(authority, key, hosts, times, now)
-    return Bundle((authority,), key, certificate, serving_key)
+    return CertificateBundle((authority,), key, certificate, serving_key)
 
 
 def advance(
-    bundle: Bundle | None, hosts: Sequence[str], times: Lifetimes, now: datetime, shown: Bundle | None = None
-) -> Bundle:
+    bundle: CertificateBundle | None,
+    hosts: Sequence[str],
+    times: Lifetimes,
+    now: datetime,
+    shown: CertificateBundle | None = None,
+) -> CertificateBundle:
     """Return the bundle that is due now: the same one, or one step further.
 
     `shown` is the bundle that this replica serves with. If the stored bundle was deleted or damaged, `shown` is renewed
@@ -75,7 +79,7 @@ def advance(
     return bundle
 
 
-def next_step(bundle: Bundle, times: Lifetimes, now: datetime) -> timedelta:
+def next_step(bundle: CertificateBundle, times: Lifetimes, now: datetime) -> timedelta:
     """Return how long the bundle may stay as it is."""
     newest, serving = _read(bundle.authorities[-1]), _read(bundle.certificate)
     moments = [
@@ -93,13 +97,13 @@ def expiry(certificate: bytes) -> datetime:
     return _read(certificate).not_valid_after_utc
 
 
-def _succeeded(bundle: Bundle, times: Lifetimes, now: datetime) -> Bundle:
+def _succeeded(bundle: CertificateBundle, times: Lifetimes, now: datetime) -> CertificateBundle:
     """Add a new authority, which does not sign yet."""
     authority, key = _authority(times, now)
     return replace(bundle, authorities=(*bundle.authorities, authority), authority_key=key)
 
 
-def _usable(bundle: Bundle, now: datetime) -> bool:
+def _usable(bundle: CertificateBundle, now: datetime) -> bool:
     """Return True if API servers that trust the bundle accept the certificate now."""
     try:
         serving = _read(bundle.certificate)

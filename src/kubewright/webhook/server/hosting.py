@@ -19,7 +19,7 @@ from kubewright.backoff import Backoff
 from kubewright.certificates import FollowingContext
 from kubewright.client import Client
 from kubewright.metrics import Registry
-from kubewright.serving import Address, BindError
+from kubewright.serving import BindAddress, BindError
 from kubewright.webhook import Endpoints, Reach, WebhookNames, WebhookOptions
 from kubewright.webhook.configurations import ByService
 from kubewright.webhook.server.answers import Answerer, answerers_for
@@ -47,7 +47,7 @@ _log = logging.getLogger("kubewright.webhook")
 class HostOptions:
     """The caller's options, and how the API server reaches this process."""
 
-    address: Address
+    address: BindAddress
     namespace: str
     reach: Reach
     webhooks: WebhookOptions = field(default_factory=WebhookOptions)
@@ -122,18 +122,18 @@ class WebhookHost:
             await self._retried(lambda: self._announce(self._ca_bundle))
 
     async def _listen(self, stack: AsyncExitStack, answerers: dict[str, Answerer]) -> WebhookServer:
-        async def listen(address: Address) -> WebhookServer:
+        async def listen(address: BindAddress) -> WebhookServer:
             server = WebhookServer(address, answerers, self._context, self._metrics)
             return await stack.enter_async_context(server)
 
         if self._options.reach != "url":
             return await listen(self._options.address)
         try:
-            return await listen(Address(self._url_host, self._options.address.port))
+            return await listen(BindAddress(self._url_host, self._options.address.port))
         except BindError as error:
             # The registration contains the address, so any port can be used.
             _log.info("Serving webhooks on another port: %s", error)
-            return await listen(Address(self._url_host, 0))
+            return await listen(BindAddress(self._url_host, 0))
 
     async def _announce(self, ca_bundle: bytes) -> None:
         self._ca_bundle = ca_bundle

@@ -11,7 +11,7 @@ from kubewright.api import DurationError, parse_duration
 from kubewright.certificates import FollowingContext
 from kubewright.http.server import JSON, Handler, Limits, Request, Response, text
 from kubewright.metrics import Registry
-from kubewright.serving import Address, BoundHttpServer
+from kubewright.serving import BindAddress, BoundHttpServer
 from kubewright.webhook import BadReview
 from kubewright.webhook.server.answers import Answerer
 
@@ -108,7 +108,11 @@ class WebhookServer(BoundHttpServer):
     """Serve reviews on one address, from `async with` to its end."""
 
     def __init__(
-        self, address: Address, answerers: dict[str, Answerer], context: FollowingContext, metrics: Registry
+        self,
+        address: BindAddress,
+        answerers: dict[str, Answerer],
+        context: FollowingContext,
+        metrics: Registry,
     ) -> None:
         self._reviews = _Reviews(answerers, metrics)
         super().__init__(address, self._reviews, tls=context, limits=LIMITS, grace=SHUTDOWN_TIMEOUT)

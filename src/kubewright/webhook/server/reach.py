@@ -20,7 +20,7 @@ _WAYS_OUT = (
 )
 
 
-class Unreachable(KubewrightError):
+class WebhookUnreachable(KubewrightError):
     """The API server could not reach the webhooks from its machine."""
 
 
@@ -31,11 +31,11 @@ def reach_of(config: ClusterConfig) -> Reach:
         return "url"
     if os.environ.get("KUBERNETES_SERVICE_HOST"):
         return "service"
-    raise Unreachable(f"the API server at {host} cannot reach webhooks on this machine. {_WAYS_OUT}")
+    raise WebhookUnreachable(f"the API server at {host} cannot reach webhooks on this machine. {_WAYS_OUT}")
 
 
 async def confirm_reach(client: Client, host: str) -> None:
-    """Raise Unreachable if this loopback address is on another machine than the API server.
+    """Raise WebhookUnreachable if this loopback address is on another machine than the API server.
 
     A port of this machine may lead into a container or a virtual machine, as it does with kind. The address that
     the API server advertises decides: it belongs to this machine, or the server runs elsewhere.
@@ -44,7 +44,7 @@ async def confirm_reach(client: Client, host: str) -> None:
         return
     advertised = await _advertised(client)
     if advertised and not await asyncio.to_thread(_any_of_this_machine, advertised):
-        raise Unreachable(
+        raise WebhookUnreachable(
             f"the API server is reached on this machine but lives elsewhere, at {', '.join(advertised)}: to it "
             f"{host} is another machine. If it can reach an address of this one, serve webhooks there "
             f"(`--webhook-bind-address ADDRESS:9443`). {_WAYS_OUT}"

@@ -10,8 +10,8 @@ from kubewright.api import KubewrightError
 from kubewright.certificates import FollowingContext
 from kubewright.metrics import Registry
 from kubewright.webhook import Lifetimes
-from kubewright.webhook.server.authority import Bundle, advance, expiry, next_step, utc_now
-from kubewright.webhook.server.stores import CertificateError, CertificateStore
+from kubewright.webhook.server.authority import CertificateBundle, advance, expiry, next_step, utc_now
+from kubewright.webhook.server.stores import CertificateStore, CertificateStoreError
 
 DIRECTORY_POLL = 10.0
 RETRY = 5.0
@@ -61,7 +61,7 @@ class CertificateSource(ABC):
             await asyncio.to_thread(self.context.load, certificate, key)
         except ValueError as error:
             self._errors.inc()
-            raise CertificateError(f"the certificate cannot be used: {error}") from error
+            raise CertificateStoreError(f"the certificate cannot be used: {error}") from error
         self._certificate = certificate
 
 
@@ -79,7 +79,7 @@ class DirectorySource(CertificateSource):
         except OSError as error:
             self._reads.inc()
             self._errors.inc()
-            raise CertificateError(f"{self._directory}: {error}") from error
+            raise CertificateStoreError(f"{self._directory}: {error}") from error
         await self._load(certificate, key)
         return authorities
 
@@ -119,7 +119,7 @@ class OwnSource(CertificateSource):
         self._store = store
         self._hosts = tuple(hosts)
         self._times = times
-        self._bundle: Bundle | None = None
+        self._bundle: CertificateBundle | None = None
 
     async def prepare(self) -> bytes:
         """Load the stored bundle, or create one; if several replicas create one at once, all use the first that is stored."""
@@ -143,7 +143,7 @@ class OwnSource(CertificateSource):
                 pause = min(RETRY, self._times.poll.total_seconds())
                 _log.error("The serving certificate cannot be renewed, trying again: %s", error)
 
-    def _pause(self, bundle: Bundle | None) -> float:
+    def _pause(self, bundle: CertificateBundle | None) -> float:
         """Return the delay until the next check: short if other replicas may change the bundle, otherwise until it is due."""
         poll = self._times.poll.total_seconds()
         if self._store.shared or bundle is None:
@@ -151,7 +151,7 @@ class OwnSource(CertificateSource):
         due = next_step(bundle, self._times, utc_now()).total_seconds()
         return min(max(due, poll / 10), LONGEST_SLEEP)
 
-    async def _step(self) -> Bundle:
+    async def _step(self) -> CertificateBundle:
         for _ in range(ATTEMPTS):
             kept = await self._store.load()
             desired = await asyncio.to_thread(
@@ -167,4 +167,4 @@ class OwnSource(CertificateSource):
                     }
                     _log.info("Webhooks have new certificates", extra={"fields": fields})
                 return desired
-        raise CertificateError("other replicas write the certificates all the time")
+        raise CertificateStoreError("other replicas write the certificates all the time")

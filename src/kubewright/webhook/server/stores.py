@@ -11,14 +11,14 @@ import msgspec
 
 from kubewright.api import AlreadyExists, Conflict, Forbidden, Kind, KubewrightError, NotFound
 from kubewright.client import Client
-from kubewright.webhook.server.authority import Bundle, split_authorities
+from kubewright.webhook.server.authority import CertificateBundle, split_authorities
 
 SECRET = Kind(group="", version="v1", kind="Secret", plural="secrets", builtin=True)
 _log = logging.getLogger("kubewright.webhook")
 _KEYS = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 
 
-class CertificateError(KubewrightError):
+class CertificateStoreError(KubewrightError):
     """Certificates cannot be read or stored."""
 
 
@@ -28,11 +28,11 @@ class CertificateStore(Protocol):
     shared: bool
     """Whether other processes may change the stored bundle."""
 
-    async def load(self) -> Bundle | None:
+    async def load(self) -> CertificateBundle | None:
         """Return the stored bundle, or None if there is no usable one."""
         ...
 
-    async def save(self, bundle: Bundle) -> bool:
+    async def save(self, bundle: CertificateBundle) -> bool:
         """Replace the bundle that was last loaded; return False if another replica did so first."""
         ...
 
@@ -43,13 +43,13 @@ class MemoryStore:
     shared = False
 
     def __init__(self) -> None:
-        self._bundle: Bundle | None = None
+        self._bundle: CertificateBundle | None = None
 
-    async def load(self) -> Bundle | None:
+    async def load(self) -> CertificateBundle | None:
         """Return the saved bundle."""
         return self._bundle
 
-    async def save(self, bundle: Bundle) -> bool:
+    async def save(self, bundle: CertificateBundle) -> bool:
         """Save the bundle."""
         self._bundle = bundle
         return True
@@ -66,16 +66,16 @@ class FileStore:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._content = b""
-        self._held: Bundle | None = None
+        self._held: CertificateBundle | None = None
 
-    async def load(self) -> Bundle | None:
+    async def load(self) -> CertificateBundle | None:
         """Read the file."""
         if self._held is not None:
             return self._held
         self._content = await asyncio.to_thread(self._read)
         return await asyncio.to_thread(_bundle, _data(self._content))
 
-    async def save(self, bundle: Bundle) -> bool:
+    async def save(self, bundle: CertificateBundle) -> bool:
         """Replace the file unless another run did so first."""
         if self._held is None:
             try:
@@ -116,7 +116,7 @@ class SecretStore:
         self._name = name
         self._version = ""
 
-    async def load(self) -> Bundle | None:
+    async def load(self) -> CertificateBundle | None:
         """Read the Secret."""
         try:
             found = await self._client.get(SECRET, self._name, self._namespace)
@@ -126,7 +126,7 @@ class SecretStore:
         self._version = found["metadata"]["resourceVersion"]
         return await asyncio.to_thread(_bundle, found.get("data") or {})
 
-    async def save(self, bundle: Bundle) -> bool:
+    async def save(self, bundle: CertificateBundle) -> bool:
         """Write the Secret; return False on a conflict: another replica wrote it."""
         data = _values(bundle)
         try:
@@ -142,14 +142,14 @@ class SecretStore:
         except Forbidden as error:
             if self._version:
                 raise
-            raise CertificateError(
+            raise CertificateStoreError(
                 f"Secret {self._namespace}/{self._name} is not there and may not be created: "
                 "apply what `kubewright manifests --only webhooks` prints"
             ) from error
         return True
 
 
-def _values(bundle: Bundle) -> dict[str, str]:
+def _values(bundle: CertificateBundle) -> dict[str, str]:
     values = (bundle.ca_bundle, bundle.authority_key, bundle.certificate, bundle.key)
     return {key: b64encode(value).decode() for key, value in zip(_KEYS, values, strict=True)}
 
@@ -161,9 +161,9 @@ def _data(content: bytes) -> dict[str, str]:
         return {}
 
 
-def _bundle(data: dict[str, str]) -> Bundle | None:
+def _bundle(data: dict[str, str]) -> CertificateBundle | None:
     try:
         authorities, authority_key, certificate, key = (b64decode(data[name]) for name in _KEYS)
-        return Bundle(split_authorities(authorities), authority_key, certificate, key)
+        return CertificateBundle(split_authorities(authorities), authority_key, certificate, key)
     except (KeyError, ValueError):
         return None

@@ -11,19 +11,19 @@ from kubewright.devserver.builtin import ip_checks
 from kubewright.devserver.builtin.field_checks import invalid_struct
 from kubewright.devserver.builtin.printing import AGE, NAME, NONE, object_age
 from kubewright.devserver.objects import JsonObject, items, section
-from kubewright.devserver.strategy import Column
+from kubewright.devserver.strategy import TableColumn
 from kubewright.devserver.strategy.tables import age
 
 COLUMNS = (
     NAME.column,
-    Column("Ready"),
-    Column("Status"),
-    Column("Restarts"),
+    TableColumn("Ready"),
+    TableColumn("Status"),
+    TableColumn("Restarts"),
     AGE.column,
-    Column("IP", priority=1),
-    Column("Node", priority=1),
-    Column("Nominated Node", priority=1),
-    Column("Readiness Gates", priority=1),
+    TableColumn("IP", priority=1),
+    TableColumn("Node", priority=1),
+    TableColumn("Nominated Node", priority=1),
+    TableColumn("Readiness Gates", priority=1),
 )
 
 

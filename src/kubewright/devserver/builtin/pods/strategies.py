@@ -15,7 +15,7 @@ from kubewright.devserver.builtin.pods.warnings import warn_about_pod, warn_abou
 from kubewright.devserver.builtin.printing import NAME, Cell, cell, container_cells, labels_text, printed
 from kubewright.devserver.builtin.writes import flag_at, restore, text_at
 from kubewright.devserver.objects import JsonObject, copy, items, section
-from kubewright.devserver.strategy import Column, Strategy
+from kubewright.devserver.strategy import Strategy, TableColumn
 
 # The fields of a spec that may change; each has a check of its own.
 _MUTABLE = ("activeDeadlineSeconds", "tolerations", "schedulingGates")
@@ -230,7 +230,7 @@ STRATEGIES = {
         returns_deleted=True,
         **printed(
             NAME,
-            *(Cell(Column(found.column.name), found.read) for found in container_cells("template")),
+            *(Cell(TableColumn(found.column.name), found.read) for found in container_cells("template")),
             cell("Pod Labels", lambda obj: labels_text(obj["template"]["metadata"].get("labels"))),
         ),
     ),

@@ -9,7 +9,12 @@ from kubewright.devserver.builtin.pods.spec import check_pod_spec
 from kubewright.devserver.builtin.writes import restore
 from kubewright.devserver.objects import JsonObject, copy, items, section
 from kubewright.devserver.objects.status import StatusError, success
-from kubewright.devserver.strategy import Endpoint, EndpointRequest, Outcome, Part
+from kubewright.devserver.strategy import (
+    EndpointRequest,
+    EndpointResult,
+    PartialSubresource,
+    SubresourceEndpoint,
+)
 from kubewright.http.server import Response
 
 _KUBELET_PORT = 10250
@@ -26,7 +31,7 @@ _RESIZED = ("resources", "resizePolicy")
 _MUTABLE = ("cpu", "memory")
 
 
-async def bind(call: EndpointRequest) -> Outcome:
+async def bind(call: EndpointRequest) -> EndpointResult:
     """Assign a Pod to a node."""
     body = call.body or {}
     metadata: JsonObject = section(body, "metadata")
@@ -55,7 +60,7 @@ async def bind(call: EndpointRequest) -> Outcome:
         dry_run=call.options.dry_run,
         admitted=True,
     )
-    return Outcome(success({}, 201), 201)
+    return EndpointResult(success({}, 201), 201)
 
 
 def _assign(pod: JsonObject, node: str, metadata: JsonObject, moment: str) -> None:
@@ -86,7 +91,7 @@ def _binding_conflict(pod: JsonObject) -> str:
     return ""
 
 
-async def evict(call: EndpointRequest) -> Outcome:
+async def evict(call: EndpointRequest) -> EndpointResult:
     """Delete a Pod if its disruption budgets allow it."""
     body = call.body or {}
     if section(body, "metadata").get("name", call.name) != call.name:
@@ -105,7 +110,7 @@ async def evict(call: EndpointRequest) -> Outcome:
             version = changed["metadata"]["resourceVersion"]
             options["preconditions"] = {**options["preconditions"], "resourceVersion": version}
     await call.api.delete("", "pods", call.namespace, call.name, options, user=call.user, admitted=True)
-    return Outcome(success({}, 201), 201)
+    return EndpointResult(success({}, 201), 201)
 
 
 async def _mark_evicted(call: EndpointRequest, preconditions: JsonObject) -> JsonObject:
@@ -290,7 +295,7 @@ def _kubelet(call: EndpointRequest, pod: JsonObject) -> str:
     return f"{addresses[0].get('address', '')}:{port}"
 
 
-ENDPOINTS: Mapping[str, Endpoint] = {
+ENDPOINTS: Mapping[str, SubresourceEndpoint] = {
     "binding": bind,
     "eviction": evict,
     "log": read_log,
@@ -408,8 +413,8 @@ def _fixed_resources(pod: JsonObject) -> list[JsonObject]:
     ]
 
 
-PARTS: Mapping[str, Part] = {
-    "binding": Part(counts=False),
-    "ephemeralcontainers": Part(_only_ephemeral, _check_ephemeral),
-    "resize": Part(_only_resources, _check_resize),
+PARTS: Mapping[str, PartialSubresource] = {
+    "binding": PartialSubresource(counts=False),
+    "ephemeralcontainers": PartialSubresource(_only_ephemeral, _check_ephemeral),
+    "resize": PartialSubresource(_only_resources, _check_resize),
 }

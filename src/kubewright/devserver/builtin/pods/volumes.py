@@ -8,7 +8,7 @@ from kubewright.api import FieldError, Quantity, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.pods.containers import PULL_POLICIES, pull_policy
 from kubewright.devserver.builtin.pods.environment import VOLUME_FIELDS, check_field, check_resource
-from kubewright.devserver.builtin.rules import Rule, between, named, one_of, required, rules
+from kubewright.devserver.builtin.rules import FieldRule, between, named, one_of, required, rules
 from kubewright.devserver.objects import JsonObject, items, section
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -319,20 +319,20 @@ def _claim_template(path: str, template: JsonObject | None) -> Iterator[FieldErr
     yield from check_claim_spec(section(template, "spec"), f"{path}.spec")
 
 
-def _needs(*fields: str) -> Rule:
+def _needs(*fields: str) -> FieldRule:
     return rules(*((name, required()) for name in fields))
 
 
-_FILE_MODE: Rule = rules(
+_FILE_MODE: FieldRule = rules(
     ("?", between(0, 0o777, "must be a number between 0 and 0777 (octal), both inclusive")),
 )
-_LUN: Rule = between(0, 255, "must be between 0 and 255, inclusive")
-_PARTITION: Rule = between(0, 255, "must be between 1 and 255, inclusive")
-_KEY_TO_PATH: Rule = rules(("key", required()), ("path", _file_path), ("mode", _FILE_MODE))
+_LUN: FieldRule = between(0, 255, "must be between 0 and 255, inclusive")
+_PARTITION: FieldRule = between(0, 255, "must be between 1 and 255, inclusive")
+_KEY_TO_PATH: FieldRule = rules(("key", required()), ("path", _file_path), ("mode", _FILE_MODE))
 _HOST_TYPES = one_of(
     "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"
 )
-_SOURCES: Mapping[str, Rule] = {
+_SOURCES: Mapping[str, FieldRule] = {
     "emptyDir": rules(("sizeLimit", _size_limit)),
     "hostPath": rules(
         ("path", required(), no_parent_folder),
