@@ -20,7 +20,6 @@ sys.path.insert(0, str(Path(__file__).parent / "http"))
 
 from acceptance_report import Reporter
 
-from kubewright.client import ClusterConfig, load_config
 from kubewright.testing import Cluster, ControlPlane
 from kubewright.testing.controlplane import binaries_folder
 
@@ -149,12 +148,6 @@ def bare_plane(server_name: str) -> Iterator[ControlPlane | None]:
     yield plane
     ended.set()
     thread.join()
-
-
-@pytest.fixture(scope="session")
-def real_config(bare_plane: ControlPlane | None) -> ClusterConfig | None:
-    """Return the configuration of the real API server without controllers; None on another server."""
-    return None if bare_plane is None else load_config(bare_plane.kubeconfig)
 
 
 @pytest.fixture(scope="session")

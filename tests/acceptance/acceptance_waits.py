@@ -48,7 +48,7 @@ async def may(
     await eventually(allowed)
 
 
-async def served(client: Client, kind: Kind, namespace: str) -> None:
+async def served(client: Client, kind: Kind, namespace: str = "") -> None:
     """Wait until a kind is served, which is some time after it is Established."""
 
     async def answered() -> bool:

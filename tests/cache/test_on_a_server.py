@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from acceptance_waits import served
 
 from kubewright.api import KubewrightError, Meta, Model, Object, ObjectKey, Resource, kind_of
 from kubewright.api.builtin import apiextensions_v1, rbac_v1
@@ -47,12 +48,7 @@ class Straggler(Resource[GadgetSpec, Model], group="cache.example.com", version=
 
 async def install(client: Client, kind: type[Object] = Gadget) -> None:
     await client.apply(crd(kind), kind=DEFINITION, field_manager="tests")
-
-    async def served() -> bool:
-        await client.list(kind)
-        return True
-
-    await eventually(served)
+    await served(client, kind_of(kind))
 
 
 def selected(cluster: Cluster, **more: Any) -> Selection:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from acceptance_waits import served
 
 from kubewright.api import (
     CUSTOM_RESOURCE_DEFINITION,
@@ -23,7 +24,6 @@ from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.client import ApiError, Client
 from kubewright.devserver.wire import load_types
 from kubewright.schema import apply_defaults, prune
-from kubewright.testing import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -359,14 +359,9 @@ async def widgets(api_server: Any) -> AsyncIterator[Kind]:
     }
     async with Client(api_server.config, field_manager="tests") as client:
         await client.create(wire, kind=CUSTOM_RESOURCE_DEFINITION)
-        await eventually(lambda: _is_served(client, kind))
+        await served(client, kind)
         yield kind
         await client.delete(CUSTOM_RESOURCE_DEFINITION, f"widgets.{group}")
-
-
-async def _is_served(client: Client, kind: Kind) -> bool:
-    await client.list(kind)
-    return True
 
 
 @pytest.mark.parametrize("case", VALUES)

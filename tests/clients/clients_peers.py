@@ -5,9 +5,6 @@ from typing import Any
 
 import pytest
 
-from kubewright.api import Kind
-from kubewright.testing import Cluster, eventually
-
 # Other people's clients leave sockets to the garbage collector, which is not what these tests are about.
 LENIENT = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -20,16 +17,6 @@ def peer(name: str) -> None:
     """Skip a module where a library is not installed."""
     if find_spec(name) is None:
         pytest.skip(f"{name} is not installed: run scripts/setup --peers", allow_module_level=True)
-
-
-async def served(cluster: Cluster, kind: Kind) -> None:
-    """Wait until a new kind is served, which is some time after it is Established."""
-
-    async def listed() -> bool:
-        await cluster.client.list(kind, namespace=cluster.namespace)
-        return True
-
-    await eventually(listed)
 
 
 def definition(group: str) -> dict[str, Any]:

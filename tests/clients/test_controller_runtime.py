@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clients_peers import served
+from acceptance_waits import served
 
 from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Kind
 from kubewright.testing import Cluster
@@ -39,7 +39,7 @@ async def test_an_informer_sees_every_object(go: str, cluster: Cluster, tmp_path
                 for condition in crd.get("status", {}).get("conditions") or ()
             ),
         )
-        await served(cluster, samples)
+        await served(cluster.client, samples, cluster.namespace)
         for number in range(25):
             await cluster.client.create(_sample(f"s{number}", cluster.namespace), kind=samples)
         answer = json.loads(await _run(str(program), str(cluster.kubeconfig), cwd=tmp_path))

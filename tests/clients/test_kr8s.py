@@ -3,7 +3,8 @@
 import asyncio
 
 import pytest
-from clients_peers import LENIENT, definition, peer, served
+from acceptance_waits import served
+from clients_peers import LENIENT, definition, peer
 
 from kubewright.api import Kind
 from kubewright.testing import Cluster, eventually
@@ -63,7 +64,8 @@ async def test_finds_custom_kinds_by_itself(cluster: Cluster) -> None:
         while crd.raw["status"]["conditions"] is None:
             await crd.refresh()
     await crd.wait("condition=Established", timeout=60)
-    await served(cluster, Kind(group=group, version="v1", kind="Widget", plural="widgets"))
+    widgets = Kind(group=group, version="v1", kind="Widget", plural="widgets")
+    await served(cluster.client, widgets, cluster.namespace)
     widget = await object_from_spec(
         {
             "apiVersion": f"{group}/v1",

@@ -22,7 +22,6 @@ KEPT = {
     "tests/processpods/test_child.py": "counts what arrives in each round of the event loop",
     "tests/schema/record.py": "a program that records answers of a real server, without an event loop",
     "tests/devserver/merge/record_corpus.py": "a program that records answers of a real server, without an event loop",
-    "tests/test_election.py": "cuts replicas off in turn until each has led",
 }
 
 

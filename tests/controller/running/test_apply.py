@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from acceptance_waits import served
 
 from kubewright.api import Kind, Meta, Object, OwnerReference, Quantity, kind_of, to_wire
 from kubewright.api.builtin import apiextensions_v1, apps_v1, batch_v1, core_v1, meta_v1, networking_v1
@@ -398,12 +399,7 @@ async def test_a_child_given_in_another_version_of_an_owned_kind_gets_its_owner_
     await cluster.client.apply(
         definition(SAMPLE), kind=kind_of(apiextensions_v1.CustomResourceDefinition), field_manager="install"
     )
-
-    async def served() -> bool:
-        await cluster.client.list(SAMPLE_BETA, namespace=cluster.namespace)
-        return True
-
-    await eventually(served)
+    await served(cluster.client, SAMPLE_BETA, cluster.namespace)
 
     async def reconcile(box: Box, ctx: Context) -> None:
         sample = {"apiVersion": SAMPLE_BETA.api_version, "kind": "Sample", "metadata": {"name": "a"}}

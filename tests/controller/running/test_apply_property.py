@@ -18,16 +18,16 @@ from typing import Any
 
 import hypothesis
 import pytest
+from acceptance_waits import served
 from hypothesis import HealthCheck, Phase
 
-from kubewright.api import ApiError, Conflict, JsonObject, Kind, Meta, NotFound, RawObject, parse
-from kubewright.api.builtin import apiextensions_v1, core_v1
+from kubewright.api import ApiError, Conflict, JsonObject, Kind, NotFound, RawObject, parse
+from kubewright.api.builtin import apiextensions_v1
 from kubewright.api.kinds import kind_of
 from kubewright.cache.trimming import keep_managers
-from kubewright.client import Client, ClusterConfig, config_from_kubeconfig, requests
+from kubewright.client import Client, requests
 from kubewright.controller.applying import ApplyMemory, applied_part, may_change_again
-from kubewright.devserver import Server
-from kubewright.testing import eventually
+from kubewright.testing import ControlPlane, embedded, isolated
 
 from .apply_scenarios import DEFINED, OURS, History, Step, definition, histories
 
@@ -39,8 +39,8 @@ DECISIONS_PER_HISTORY = 2.5
 class Examples:
     """Try histories on one server, from a thread of its own."""
 
-    def __init__(self, config: ClusterConfig | None) -> None:
-        self._config = config
+    def __init__(self, plane: ControlPlane | None) -> None:
+        self._plane = plane
         self._started = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
         self.counts: Counter[str] = Counter()
@@ -59,35 +59,23 @@ class Examples:
 
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        if self._config is not None:
-            await self._serve_on(self._config)
-            return
-        async with Server(disable_admission_plugins=("ServiceAccount",)) as server:
-            await self._serve_on(config_from_kubeconfig(server.kubeconfig()))
-
-    async def _serve_on(self, config: ClusterConfig) -> None:
-        async with Client(config) as client:
-            self._client = client
-            self._namespace = f"test-{uuid.uuid4().hex[:8]}"
-            await client.create(core_v1.Namespace(Meta(self._namespace)))
+        if self._plane is None:
+            opened = embedded(controllers=False)
+        else:
+            opened = isolated("real", self._plane.kubeconfig, controllers=False)
+        async with opened as self._cluster:
+            client = self._cluster.client
             definitions = kind_of(apiextensions_v1.CustomResourceDefinition)
             for kind in DEFINED:
                 await client.apply(definition(kind), kind=definitions, field_manager="install")
             for kind in DEFINED:
-                await self._until_served(kind)
+                await served(client, kind, self._cluster.namespace)
             self._started.set()
             await self._stop.wait()
 
-    async def _until_served(self, kind: Kind) -> None:
-        async def served() -> bool:
-            await self._client.list(kind, namespace=self._namespace)
-            return True
-
-        await eventually(served)
-
     async def _run(self, history: History) -> None:
         name = f"e-{uuid.uuid4().hex[:12]}"
-        example = _Example(self._client, self._namespace, name, self.counts)
+        example = _Example(self._cluster.client, self._cluster.namespace, name, self.counts)
         try:
             for step in history.steps:
                 await example.take(step)
@@ -270,8 +258,8 @@ def _difference(step: Step, live: RawObject, after: RawObject) -> str:
 
 
 @pytest.fixture(scope="module")
-def examples(real_config: ClusterConfig | None, known_types: Any) -> Iterator[Examples]:
-    with Examples(real_config) as running:
+def examples(bare_plane: ControlPlane | None, known_types: Any) -> Iterator[Examples]:
+    with Examples(bare_plane) as running:
         yield running
 
 

@@ -1,5 +1,7 @@
 from datetime import UTC, datetime
 
+from acceptance_waits import served
+
 from kubewright import conditions
 from kubewright.api import Condition, KubewrightError, Meta, Resource, kind_of
 from kubewright.api.builtin import apiextensions_v1, apps_v1, core_v1, meta_v1
@@ -120,11 +122,7 @@ async def test_patching_the_status_of_a_kind_without_one_is_explained(cluster: C
         except KubewrightError as error:
             reported.append(str(error))
 
-    async def served() -> bool:
-        await cluster.client.list(Plain, namespace=cluster.namespace)
-        return True
-
-    await eventually(served)
+    await served(cluster.client, kind_of(Plain), cluster.namespace)
     async with running(cluster, Controller(Plain, reconcile)):
         await cluster.create(Plain(Meta("a"), spec=BoxSpec()))
         await eventually(lambda: bool(reported))

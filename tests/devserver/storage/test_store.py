@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubewright.devserver.storage import ObjectStore, Record, WriteConflict
+from kubewright.testing import virtual_time
 
 
 def write(store: ObjectStore, name: str, key: str, value: str) -> Record:
@@ -156,16 +157,20 @@ async def test_waiting_for_a_revision_ends_when_it_is_reached() -> None:
     assert not await store.wait_for(wanted + 100, 0.001)
 
 
+@virtual_time
 async def test_waiting_for_a_change_ends_with_the_change_or_the_deadline() -> None:
     store = ObjectStore(None, Time())
     pods = store.collection("pods")
-    now = asyncio.get_running_loop().time()
+    now = asyncio.get_running_loop().time
+    began = now()
     async with asyncio.TaskGroup() as group:
-        waiting = group.create_task(pods.changed(now + 60))
+        waiting = group.create_task(pods.changed(began + 60))
         await asyncio.sleep(0)
         write(store, "pods", "a/x", "1")
         await waiting
-    await pods.changed(now)
+    assert now() == began
+    await pods.changed(began + 60)
+    assert now() == pytest.approx(began + 60)
 
 
 async def test_a_watch_that_ended_or_was_cancelled_waits_no_more() -> None:
