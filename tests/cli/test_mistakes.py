@@ -195,6 +195,12 @@ async def test_a_dry_run_names_the_missing_rule_of_every_object(
             ["dev", "--simulate", "migrate=./run"],
             "--simulate: simulated program 'migrate': './run' is not understood; expected a script of `sleep SECONDS`",
         ),
+        (
+            ["dev", "--authorization-mode", "RBAC,Magic"],
+            "--authorization-mode Magic: expected RBAC, AlwaysAllow, AlwaysDeny (kubewright dev --help)",
+        ),
+        (["dev", "--admission-plugins", "-Magic"], "--admission-plugins -Magic: unknown plugin; there are "),
+        (["dev", "--no-controllers", "--pods=process"], "--pods=process requires controllers"),
         (["get", "pods", "-o", "xml"], "Invalid value for '-o' / '--output': 'xml' is not one of 'table'"),
         (
             ["init", "My Shop"],
@@ -241,6 +247,17 @@ def test_a_cluster_port_in_use_is_one_error_line(tmp_path: Path, capsys: pytest.
         port = taken.getsockname()[1]
         line = printed(capsys, "dev", "--port", str(port), "--kubeconfig", str(tmp_path / "kubeconfig"))
     assert line == f"Error: cannot listen on port {port}: address already in use; choose another with --port"
+
+
+def test_a_token_file_of_the_dev_cluster_that_cannot_be_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, kubeconfig = tmp_path / "tokens.csv", str(tmp_path / "kubeconfig")
+    line = printed(capsys, "dev", "--token-file", str(file), "--kubeconfig", kubeconfig)
+    assert line == f"Error: cannot read {file}: no such file or directory"
+    file.write_text("secret,ann\n")
+    line = printed(capsys, "dev", "--token-file", str(file), "--kubeconfig", kubeconfig)
+    assert line == f"Error: {file}:1: expected token, user name, user uid, found 2 columns"
 
 
 async def test_a_kind_that_is_not_installed_is_one_error_line(shell: str, cluster: Cluster) -> None:

@@ -73,6 +73,7 @@ async def test_several_pairs_run_at_once(assets: Path, tmp_path: Path) -> None:
     ("flags", "line"),
     [
         (["--bogus"], "Error: unknown flag: --bogus"),
+        (["--controllers", "--nodes=0"], "Error: nodes must be between 1 and 250, got 0"),
         (["--secure-port=abc"], '.*invalid argument "abc" for "--secure-port" flag.*'),
         (["--secure-port=0"], "Error: --secure-port 0 must be between 1 and 65535.*"),
         (["--client-ca-file=/nope"], "Error: --client-ca-file: open /nope: no such file or directory"),
@@ -205,7 +206,7 @@ def _runs(number: int) -> bool:
 
 
 async def test_a_deployment_becomes_available_with_controllers(plane: TestPlane) -> None:
-    environment = {**os.environ, "KUBEWRIGHT_ENVTEST_FLAGS": "--controllers"}
+    environment = {**os.environ, "KUBEWRIGHT_ENVTEST_FLAGS": "--controllers --nodes=2"}
     labels = {"app": "web"}
     async with plane.running(environment=environment), Client(plane.config("admin", MASTERS)) as client:
         deployment = apps_v1.Deployment(
@@ -220,6 +221,7 @@ async def test_a_deployment_becomes_available_with_controllers(plane: TestPlane)
         )
         await client.create(deployment)
         await eventually(lambda: _available(client), timeout=SECONDS)
+        assert len((await client.list(core_v1.Node)).items) == 2
 
 
 async def _available(client: Client) -> bool:

@@ -4,9 +4,10 @@ import asyncio
 import gc
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import TypedDict, get_args
 
 import click
 
@@ -16,6 +17,13 @@ from kubewright.cli.logs import set_up
 from kubewright.cli.loops import run_program, until_signalled
 from kubewright.cli.options import FILE
 from kubewright.devcluster import MAX_NODES, DevCluster, extended_programs
+from kubewright.devserver import (
+    ADMISSION_PLUGINS,
+    AuthorizationMode,
+    Server,
+    ServerCredentials,
+    TokenFileError,
+)
 from kubewright.envtest.settings import image_commands
 from kubewright.processpods import ProcessPods
 
@@ -69,6 +77,28 @@ PROCESSES = "Warning: Pods run as processes on this machine, as your user: anyon
     show_default=True,
     help="Number of nodes.",
 )
+@click.option("--no-controllers", is_flag=True, help="Run only the API server, as envtest does.")
+@click.option(
+    "--token-file",
+    type=FILE,
+    default=None,
+    help='File with static bearer tokens, one each line: token,user,uid,"group1,group2".',
+)
+@click.option(
+    "--authorization-mode",
+    "modes",
+    metavar="MODE[,MODE...]",
+    default="RBAC",
+    show_default=True,
+    help="Who may do what: RBAC, AlwaysAllow or AlwaysDeny.",
+)
+@click.option(
+    "--admission-plugins",
+    "plugins",
+    metavar="[-]NAME[,...]",
+    default="",
+    help="Admission plugins to enable, or with a minus to disable, such as AlwaysPullImages,-PodSecurity.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Log what the cluster does.")
 def command(
     kubeconfig: Path | None,
@@ -78,6 +108,10 @@ def command(
     images: tuple[str, ...],
     programs: tuple[str, ...],
     nodes: int,
+    no_controllers: bool,
+    token_file: Path | None,
+    modes: str,
+    plugins: str,
     verbose: bool,
 ) -> None:
     """Run an embedded cluster: API server, workload controllers, one or more nodes.
@@ -86,19 +120,51 @@ def command(
     """
     if images and pods != "process":
         raise click.UsageError("--run requires --pods=process")
+    if no_controllers and pods == "process":
+        raise click.UsageError("--pods=process requires controllers")
     commands = _commands(images) if pods == "process" else None
     table = _programs(programs)
+    options = _server_options(token_file, modes, plugins)
     # The cluster's own controllers log only with --verbose.
     set_up("text", level=logging.INFO if verbose else logging.ERROR)
     path = kubeconfig or DEFAULT_KUBECONFIG.expanduser()
 
-    def cluster() -> DevCluster:
+    def serving() -> DevCluster | Server:
+        if no_controllers:
+            return Server(data=data, port=port, **options)
         runner = ProcessPods(commands) if commands is not None else None
-        return DevCluster(data=data, port=port, pod_runner=runner, nodes=nodes, programs=table)
+        return DevCluster(data=data, port=port, pod_runner=runner, nodes=nodes, programs=table, **options)
 
     if commands is not None:
         click.echo(PROCESSES)
-    run_program(lambda: until_signalled(_serve(cluster, path, port)))
+    run_program(lambda: until_signalled(_serve(serving, path, port)))
+
+
+class ServerOptions(TypedDict):
+    """What the API server is started with, alone or with controllers."""
+
+    credentials: ServerCredentials
+    authorization_modes: Sequence[AuthorizationMode]
+    enable_admission_plugins: Sequence[str]
+    disable_admission_plugins: Sequence[str]
+
+
+def _server_options(token_file: Path | None, modes: str, plugins: str) -> ServerOptions:
+    known: tuple[AuthorizationMode, ...] = get_args(AuthorizationMode)
+    wanted = [name.strip() for name in modes.split(",")]
+    if unknown := [name for name in wanted if name not in known]:
+        raise click.UsageError(f"--authorization-mode {unknown[0]}: expected {', '.join(known)}")
+    names = [name.strip() for name in plugins.split(",") if name.strip()]
+    if unknown := [name for name in names if name.removeprefix("-") not in ADMISSION_PLUGINS]:
+        raise click.UsageError(
+            f"--admission-plugins {unknown[0]}: unknown plugin; there are {', '.join(ADMISSION_PLUGINS)}"
+        )
+    return {
+        "credentials": ServerCredentials(token_file=token_file),
+        "authorization_modes": [mode for mode in known if mode in wanted],
+        "enable_admission_plugins": [name for name in names if not name.startswith("-")],
+        "disable_admission_plugins": [name[1:] for name in names if name.startswith("-")],
+    }
 
 
 def _commands(images: tuple[str, ...]) -> dict[str, list[str]]:
@@ -122,13 +188,17 @@ def _programs(given: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-async def _serve(create: Callable[[], DevCluster], path: Path, port: int) -> None:
+async def _serve(serving: Callable[[], DevCluster | Server], path: Path, port: int) -> None:
     async with AsyncExitStack() as stack:
         try:
-            cluster = await stack.enter_async_context(create())
+            cluster = await stack.enter_async_context(serving())
         except OSError as error:
             why = os.strerror(error.errno).lower() if error.errno else str(error)
+            if error.filename is not None:
+                raise ConfigError(f"cannot read {error.filename}: {why}") from None
             raise ConfigError(f"cannot listen on port {port}: {why}; choose another with --port") from None
+        except TokenFileError as error:
+            raise ConfigError(str(error)) from None
         await asyncio.to_thread(write_kubeconfig, path, cluster.kubeconfig())
         # Objects that exist now live as long as the process: exempt them from garbage collection.
         gc.freeze()

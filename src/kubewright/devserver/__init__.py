@@ -9,7 +9,7 @@
 
 from kubewright.certificates import KeyPair
 from kubewright.devserver.admission import ADMISSION_PLUGINS, quota_usage
-from kubewright.devserver.auth import AuthorizationMode, AuthorizationObserver
+from kubewright.devserver.auth import AuthorizationMode, AuthorizationObserver, TokenFileError
 from kubewright.devserver.builtin.pods.subresources import choose_container
 from kubewright.devserver.credentials import ServerCredentials
 from kubewright.devserver.faults import Fault, Faults, Match
@@ -38,6 +38,7 @@ __all__ = [
     "StatusError",
     "SubresourceEndpoint",
     "Timing",
+    "TokenFileError",
     "UserInfo",
     "choose_container",
     "quota_usage",

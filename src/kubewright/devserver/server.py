@@ -127,7 +127,7 @@ class Server:
 
     With `listen=False` only clients in this process reach it, through `handle`. `data` names a file that keeps the
     cluster between runs; with `timing="realistic"` it takes as long as kube-apiserver for work that is done after the
-    response; admission plugins are disabled by their Kubernetes names. `credentials` replace generated certificates
+    response; admission plugins (`ADMISSION_PLUGINS`) are enabled and disabled by their Kubernetes names. `credentials` replace generated certificates
     and keys. Requests are allowed by any of the `authorization_modes`, without credentials only if `anonymous`.
     `authorization_observer` is called with each permission that a request uses or lacks.
     `pod_endpoints` are subresources of Pods that a kubelet would answer (log, exec, attach, portforward).
@@ -142,6 +142,7 @@ class Server:
         listen: bool = True,
         timing: Timing = "fast",
         anonymous: bool = False,
+        enable_admission_plugins: Collection[str] = (),
         disable_admission_plugins: Collection[str] = (),
         credentials: ServerCredentials | None = None,
         authorization_modes: Collection[AuthorizationMode] = ("RBAC",),
@@ -153,7 +154,7 @@ class Server:
         self._listen = listen
         self._timing = timing
         self._anonymous = anonymous
-        self._disabled = disable_admission_plugins
+        self._enabled, self._disabled = enable_admission_plugins, disable_admission_plugins
         self._credentials = credentials or ServerCredentials()
         self._authorization_modes = authorization_modes
         self._authorization_observer = authorization_observer
@@ -216,7 +217,9 @@ class Server:
             store, api, self._authorization_modes, self._authorization_observer
         )
         self._caller = Caller(api)
-        core.admission = standard_admission(core, self._caller, disabled=self._disabled)
+        core.admission = standard_admission(
+            core, self._caller, enabled=self._enabled, disabled=self._disabled
+        )
         self._tokens = TokenAuthenticator(issuer, api)
         for token, user in parts.static_tokens.items():
             self._tokens.add_user(token, user)

@@ -16,10 +16,12 @@ def dev_cluster(
         data=data,
         host=settings.host,
         port=settings.port,
+        nodes=settings.nodes,
         pod_runner=ProcessPods(settings.commands) if settings.commands is not None else None,
         anonymous=settings.anonymous,
         credentials=settings.credentials,
         authorization_modes=settings.authorization_modes,
         authorization_observer=observer,
+        enable_admission_plugins=settings.enabled_plugins,
         disable_admission_plugins=settings.disabled_plugins,
     )

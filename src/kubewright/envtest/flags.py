@@ -19,6 +19,7 @@ OWN_FLAGS: Mapping[str, tuple[str, str]] = {
         "bool",
         "Run controllers, a scheduler and a kubelet, so that Pods and Deployments become ready.",
     ),
+    "nodes": ("int", "With --controllers, the number of nodes (default 1)."),
     "pods": (
         "string",
         "simulated: simulate containers (default). process: run them as processes, as your user. Implies --controllers.",

@@ -117,6 +117,7 @@ def _serving(
         host=settings.host,
         port=settings.port,
         anonymous=settings.anonymous,
+        enable_admission_plugins=settings.enabled_plugins,
         disable_admission_plugins=settings.disabled_plugins,
         credentials=settings.credentials,
         authorization_modes=settings.authorization_modes,

@@ -78,8 +78,10 @@ class ApiServerSettings:
     credentials: ServerCredentials
     authorization_modes: Sequence[AuthorizationMode]
     anonymous: bool
+    enabled_plugins: Sequence[str]
     disabled_plugins: Sequence[str]
     controllers: bool
+    nodes: int
     commands: Mapping[str, Sequence[str]] | None
     """Commands of images for Pods that run as processes; None if Pods are simulated."""
     faults: Path | None
@@ -90,7 +92,7 @@ class ApiServerSettings:
 def read_settings(flags: GivenFlags, known: KnownFlags, emulated_plugins: Sequence[str]) -> ApiServerSettings:
     """Return the settings; raise SettingsError if a flag is missing or a file cannot be read."""
     modes, other_modes = _authorization_modes(flags)
-    disabled, other_plugins = _plugins(flags, known, emulated_plugins)
+    enabled, disabled, other_plugins = _plugins(flags, known, emulated_plugins)
     servers = flags.texts("etcd-servers")
     if not servers:
         raise SettingsError("--etcd-servers must be specified")
@@ -109,8 +111,10 @@ def read_settings(flags: GivenFlags, known: KnownFlags, emulated_plugins: Sequen
         authorization_modes=modes,
         # As the real one: without authorization, requests without credentials are refused.
         anonymous=flags.flag("anonymous-auth", default=True) and "AlwaysAllow" not in modes,
+        enabled_plugins=enabled,
         disabled_plugins=disabled,
         controllers=flags.flag("controllers") or "pods" in flags,
+        nodes=int(flags.text("nodes", "1")),
         commands=_commands(flags),
         faults=_path(flags, "faults"),
         record_access=_path(flags, "record-access"),
@@ -168,8 +172,10 @@ def _authorization_modes(flags: GivenFlags) -> tuple[list[AuthorizationMode], li
     return modes, [mode for mode in given if mode not in modes]
 
 
-def _plugins(flags: GivenFlags, known: KnownFlags, emulated: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the plugins to disable, and those that were enabled but are not emulated."""
+def _plugins(
+    flags: GivenFlags, known: KnownFlags, emulated: Sequence[str]
+) -> tuple[list[str], list[str], list[str]]:
+    """Return the plugins to enable, those to disable, and those that were enabled but are not emulated."""
     enabled, disabled = flags.texts("enable-admission-plugins"), flags.texts("disable-admission-plugins")
     for option, names in (("enable", enabled), ("disable", disabled)):
         if unknown := [name for name in names if name not in known.admission_plugins]:
@@ -178,7 +184,8 @@ def _plugins(flags: GivenFlags, known: KnownFlags, emulated: Sequence[str]) -> t
         raise SettingsError(
             f"[{' '.join(both)}] in enable-admission-plugins and disable-admission-plugins overlapped"
         )
-    return [name for name in disabled if name in emulated], [name for name in enabled if name not in emulated]
+    present = [[name for name in names if name in emulated] for names in (enabled, disabled)]
+    return present[0], present[1], [name for name in enabled if name not in emulated]
 
 
 def _credentials(flags: GivenFlags, issuers: Sequence[str], host: str) -> ServerCredentials:

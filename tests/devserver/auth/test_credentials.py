@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from devserver_http import APPLY, Http
 
 from kubewright.certificates import Authority
-from kubewright.devserver import AuthorizationAttributes, Server, ServerCredentials, UserInfo
+from kubewright.devserver import AuthorizationAttributes, Server, ServerCredentials, TokenFileError, UserInfo
 
 Key = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
@@ -115,7 +115,9 @@ async def test_a_token_file_names_users_and_their_groups(tmp_path: Path) -> None
 async def test_a_line_of_a_token_file_without_a_uid_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "tokens.csv"
     file.write_text("secret,ann,u1\nother,bob\n")
-    with pytest.raises(ValueError, match="line 2: expected token, user name, user uid, found 2 columns"):
+    with pytest.raises(
+        TokenFileError, match=r"tokens\.csv:2: expected token, user name, user uid, found 2 columns"
+    ):
         async with Server(credentials=ServerCredentials(token_file=file)):
             pass
 

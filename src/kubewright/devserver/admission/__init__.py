@@ -16,6 +16,12 @@ from kubewright.devserver.admission.defaults import DefaultIngressClass, Runtime
 from kubewright.devserver.admission.limit_ranges import LimitRanger
 from kubewright.devserver.admission.mutating_policies import MutatingPolicies
 from kubewright.devserver.admission.namespace_lifecycle import NamespaceLifecycle
+from kubewright.devserver.admission.optional import (
+    AlwaysPullImages,
+    DenyServiceExternalIPs,
+    NamespaceAutoProvision,
+    OwnerReferencesPermissionEnforcement,
+)
 from kubewright.devserver.admission.pod_security import PodSecurity
 from kubewright.devserver.admission.pods import DefaultTolerationSeconds, PodPriority, ServiceAccounts
 from kubewright.devserver.admission.policies import PolicySet
@@ -51,21 +57,27 @@ class _Shared:
 
 
 _PLUGINS: Mapping[str, Callable[[_Shared], AdmissionPlugin]] = {
+    "NamespaceAutoProvision": lambda shared: NamespaceAutoProvision(shared.api),
     "NamespaceLifecycle": lambda shared: NamespaceLifecycle(shared.api),
     "LimitRanger": lambda shared: LimitRanger(shared.api),
     "ServiceAccount": lambda shared: ServiceAccounts(shared.api),
     "TaintNodesByCondition": lambda shared: TaintNodesByCondition(),
+    "AlwaysPullImages": lambda shared: AlwaysPullImages(),
     "PodSecurity": lambda shared: PodSecurity(shared.api),
     "Priority": lambda shared: PodPriority(shared.core.store, shared.api),
     "DefaultTolerationSeconds": lambda shared: DefaultTolerationSeconds(),
     "DefaultStorageClass": lambda shared: DefaultStorageClass(shared.core.store, shared.api),
     "StorageObjectInUseProtection": lambda shared: StorageObjectInUseProtection(),
+    "OwnerReferencesPermissionEnforcement": lambda shared: OwnerReferencesPermissionEnforcement(
+        shared.core.registry, shared.core.authorizer
+    ),
     "PersistentVolumeClaimResize": lambda shared: PersistentVolumeClaimResize(shared.api),
     "RuntimeClass": lambda shared: RuntimeClasses(shared.api),
     "CertificateApproval": lambda shared: CertificateApproval(shared.core.authorizer),
     "CertificateSigning": lambda shared: CertificateSigning(shared.core.authorizer),
     "CertificateSubjectRestriction": lambda shared: CertificateSubjectRestriction(),
     "DefaultIngressClass": lambda shared: DefaultIngressClass(shared.api),
+    "DenyServiceExternalIPs": lambda shared: DenyServiceExternalIPs(),
     "MutatingAdmissionPolicy": lambda shared: MutatingPolicies(
         shared.policies("mutatingadmissionpolicies"), shared.core, shared.versions
     ),
@@ -80,16 +92,30 @@ _PLUGINS: Mapping[str, Callable[[_Shared], AdmissionPlugin]] = {
     ),
     "ResourceQuota": lambda shared: ResourceQuotas(shared.api, shared.core.clock),
 }
+_OFF_BY_DEFAULT = frozenset(
+    {
+        "NamespaceAutoProvision",
+        "AlwaysPullImages",
+        "OwnerReferencesPermissionEnforcement",
+        "DenyServiceExternalIPs",
+    }
+)
 ADMISSION_PLUGINS = tuple(_PLUGINS)
-"""The plugins that kube-apiserver runs by default and the embedded server has, in their order."""
+"""The plugins of kube-apiserver that the embedded server has, in their order."""
 
 
-def standard_admission(core: Core, caller: Caller, *, disabled: Collection[str] = ()) -> AdmissionChain:
-    """Return the plugins of `ADMISSION_PLUGINS` without the disabled ones; raise ValueError for an unknown name."""
-    if unknown := sorted(set(disabled) - _PLUGINS.keys()):
+def standard_admission(
+    core: Core, caller: Caller, *, enabled: Collection[str] = (), disabled: Collection[str] = ()
+) -> AdmissionChain:
+    """Return the plugins that kube-apiserver runs by default, with the enabled and without the disabled ones.
+
+    Raise ValueError for an unknown name.
+    """
+    if unknown := sorted({*enabled, *disabled} - _PLUGINS.keys()):
         raise ValueError(f"unknown admission plugin {unknown[0]}: there are {', '.join(_PLUGINS)}")
+    left_out = {*disabled, *(_OFF_BY_DEFAULT - set(enabled))}
     shared = _Shared(core, caller)
-    return AdmissionChain([create(shared) for name, create in _PLUGINS.items() if name not in disabled])
+    return AdmissionChain([create(shared) for name, create in _PLUGINS.items() if name not in left_out])
 
 
 __all__ = ["ADMISSION_PLUGINS", "quota_usage", "standard_admission"]

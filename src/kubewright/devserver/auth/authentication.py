@@ -119,10 +119,14 @@ class RequestAuthenticator:
         raise StatusError.unauthorized()
 
 
+class TokenFileError(ValueError):
+    """A line of a token file is not in its form."""
+
+
 def read_token_file(path: Path) -> dict[str, UserInfo]:
     """Return the users of a static token file: lines with token, name, uid and, in quotes, groups.
 
-    Raise OSError if the file cannot be read, and ValueError with the line that is not in this form.
+    Raise OSError if the file cannot be read, and TokenFileError with the line that is not in this form.
     """
     users: dict[str, UserInfo] = {}
     with path.open(newline="") as file:
@@ -130,8 +134,8 @@ def read_token_file(path: Path) -> dict[str, UserInfo]:
             if not row or row[0].startswith("#"):
                 continue
             if len(row) < 3:
-                raise ValueError(
-                    f"line {number}: expected token, user name, user uid, found {len(row)} columns"
+                raise TokenFileError(
+                    f"{path}:{number}: expected token, user name, user uid, found {len(row)} columns"
                 )
             groups = [group.strip() for group in row[3].split(",")] if len(row) > 3 else []
             users[row[0]] = UserInfo(row[1], row[2], tuple(filter(None, groups)))
