@@ -221,7 +221,7 @@ async def test_a_deployment_becomes_available_with_controllers(plane: TestPlane)
         )
         await client.create(deployment)
         await eventually(lambda: _available(client), timeout=SECONDS)
-        assert len((await client.list(core_v1.Node)).items) == 2
+        assert len(await client.list(core_v1.Node)) == 2
 
 
 async def _available(client: Client) -> bool:
