@@ -25,7 +25,7 @@ def test_a_constant_backoff_never_grows() -> None:
     factor=st.floats(1, 10),
     jitter=st.floats(0, 1),
 )
-def test_delay_lies_between_the_plain_value_and_its_jitter(
+def test_a_delay_is_between_the_plain_value_and_its_jitter(
     attempt: int, base: float, maximum: float, factor: float, jitter: float
 ) -> None:
     plain = Backoff(base, maximum, factor).delay(attempt)

@@ -55,7 +55,7 @@ def test_conditions_have_all_fields_that_the_api_requires() -> None:
     }
 
 
-def test_makes_a_condition_of_each_status() -> None:
+def test_conditions_of_each_status_are_created() -> None:
     assert conditions.true("Ready", "Because") == ready()
     assert conditions.false("Ready", "Because", "why") == ready("False", message="why")
     assert conditions.unknown("Ready", "Because") == ready("Unknown")

@@ -274,7 +274,7 @@ replace (
     ]
 
 
-async def test_process_dies_with_its_owner(tmp_path: Path):
+async def test_a_process_dies_with_its_owner(tmp_path: Path):
     if sys.platform != "linux":
         pytest.skip("only Linux can tie a process to its parent")
     owner = """
@@ -305,7 +305,7 @@ def _alive(pid: int) -> bool:
         return False
 
 
-async def test_stubborn_process_is_killed_after_its_grace(tmp_path: Path):
+async def test_a_process_that_ignores_sigterm_is_killed_after_its_grace_period(tmp_path: Path):
     script = "trap '' TERM; echo ready; while :; do sleep 0.05; done"
     process = Process(["/bin/sh", "-c", script], log=tmp_path / "log", directory=tmp_path)
     await process.start()
@@ -324,7 +324,7 @@ async def test_process_is_started_again_as_often_as_asked(tmp_path: Path):
     assert process.ended
 
 
-async def test_failure_shows_the_end_of_the_log(tmp_path: Path):
+async def test_a_failure_shows_the_end_of_the_log(tmp_path: Path):
     process = Process(["/bin/sh", "-c", "echo oh no; exit 3"], log=tmp_path / "log", directory=tmp_path)
     await process.start()
     with pytest.raises(ProcessError, match=r"(?s)sh ended unexpectedly \(exit status 3\).*oh no"):

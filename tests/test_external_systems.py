@@ -23,7 +23,7 @@ def provide(*arguments: str, cache: Path, path: str = "") -> subprocess.Complete
 
 
 @pytest.mark.parametrize("system", ["vcenter", "pulsar"])
-def test_cached_installs_nothing(tmp_path: Path, system: str) -> None:
+def test_the_cached_option_installs_nothing(tmp_path: Path, system: str) -> None:
     done = provide(system, "--cached", cache=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert (

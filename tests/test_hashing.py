@@ -36,9 +36,7 @@ def login(name: str = "login", **meta: Any) -> core_v1.Secret:
         ),
     ],
 )
-def test_the_hash_of_the_same_content_is_the_same_in_every_version(
-    contents: tuple[Any, ...], expected: str
-) -> None:
+def test_equal_content_has_the_same_hash_in_every_version(contents: tuple[Any, ...], expected: str) -> None:
     # The expected values were computed with json.dumps and hashlib from the format that the module documents.
     assert content_hash(*contents) == expected
 

@@ -96,6 +96,6 @@ def test_exponential_buckets_multiply() -> None:
     assert exponential_buckets(1, 10, 4) == (1, 10, 100, 1000)
 
 
-def test_importing_it_loads_no_exposition_library() -> None:
+def test_importing_metrics_loads_no_exposition_library() -> None:
     program = "import sys, kubewright.metrics; sys.exit('prometheus_client' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -32,7 +32,7 @@ async def take_all(queue: WorkQueue[str]) -> list[str]:
 
 
 @virtual_time
-async def test_hands_out_equal_priorities_in_the_order_they_came() -> None:
+async def test_keys_of_equal_priority_are_handed_out_in_order() -> None:
     queue = WorkQueue[str]()
     for key in "abc":
         queue.add(key)
@@ -221,7 +221,7 @@ async def test_done_of_a_key_not_in_flight_is_an_error() -> None:
 
 
 @virtual_time
-async def test_shutdown_ends_getters_and_drops_what_waits() -> None:
+async def test_shutdown_ends_getters_and_drops_delayed_keys() -> None:
     queue = WorkQueue[str]()
     async with asyncio.TaskGroup() as tasks:
         getters = [tasks.create_task(_ended(queue)) for _ in range(3)]
@@ -236,7 +236,7 @@ async def test_shutdown_ends_getters_and_drops_what_waits() -> None:
 
 
 @virtual_time
-async def test_shutdown_drops_ready_keys_and_takes_back_what_is_in_flight() -> None:
+async def test_shutdown_drops_ready_keys_and_accepts_keys_in_flight() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     await queue.get()

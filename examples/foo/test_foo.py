@@ -48,7 +48,7 @@ async def is_completed_and_converted(cluster: Cluster) -> bool:
         return False
 
 
-async def test_makes_a_pod_of_its_own_name(cluster: Cluster) -> None:
+async def test_creates_a_pod_of_the_same_name(cluster: Cluster) -> None:
     async with running(cluster):
         await cluster.create(foo())
         pod = await cluster.eventually(core_v1.Pod, "test")
@@ -59,13 +59,13 @@ async def test_makes_a_pod_of_its_own_name(cluster: Cluster) -> None:
 
 
 @virtual_time
-async def test_the_pod_is_there_within_two_seconds() -> None:
+async def test_the_pod_exists_within_two_seconds() -> None:
     async with embedded() as cluster, running(cluster):
         await cluster.create(foo())
         await cluster.eventually(core_v1.Pod, "test", timeout=2)
 
 
-async def test_a_deleted_pod_comes_back(cluster: Cluster) -> None:
+async def test_a_deleted_pod_is_created_again(cluster: Cluster) -> None:
     async with running(cluster):
         await cluster.create(foo())
         pod = await cluster.eventually(core_v1.Pod, "test")
@@ -73,7 +73,7 @@ async def test_a_deleted_pod_comes_back(cluster: Cluster) -> None:
         await cluster.eventually(core_v1.Pod, "test", lambda it: it.metadata.uid != pod.metadata.uid)
 
 
-async def test_a_pod_deleted_with_grace_comes_back_when_it_is_gone(cluster: Cluster) -> None:
+async def test_a_pod_deleted_with_a_grace_period_is_created_again_once_it_is_gone(cluster: Cluster) -> None:
     async with running(cluster):
         await cluster.create(foo())
         pod = await cluster.eventually(core_v1.Pod, "test", lambda it: it.status.phase == "Running")
@@ -81,7 +81,7 @@ async def test_a_pod_deleted_with_grace_comes_back_when_it_is_gone(cluster: Clus
         await cluster.eventually(core_v1.Pod, "test", lambda it: it.metadata.uid != pod.metadata.uid)
 
 
-async def test_the_pod_outlives_its_foo(cluster: Cluster) -> None:
+async def test_the_pod_stays_when_its_foo_is_deleted(cluster: Cluster) -> None:
     async with running(cluster):
         made = await cluster.create(foo())
         pod = await cluster.eventually(core_v1.Pod, "test", lambda it: it.status.phase == "Running")
@@ -92,7 +92,7 @@ async def test_the_pod_outlives_its_foo(cluster: Cluster) -> None:
     assert (left.metadata.uid, left.metadata.deletion_timestamp) == (pod.metadata.uid, None)
 
 
-async def test_the_same_name_in_two_namespaces_makes_two_pods(cluster: Cluster) -> None:
+async def test_foos_of_the_same_name_in_two_namespaces_have_two_pods(cluster: Cluster) -> None:
     name = f"twin-{cluster.namespace}"
     default = Cluster(cluster.server, cluster.client, cluster.config, cluster.kubeconfig, "default")
     async with running(cluster, everywhere=True):
@@ -104,7 +104,7 @@ async def test_the_same_name_in_two_namespaces_makes_two_pods(cluster: Cluster) 
     await cluster.client.delete(twin, grace_period_seconds=0)
 
 
-async def test_leaves_a_pod_that_was_there_alone(cluster: Cluster) -> None:
+async def test_does_not_change_an_existing_pod(cluster: Cluster) -> None:
     theirs = core_v1.PodSpec(containers=[core_v1.Container(name="theirs", image="theirs:1")])
     before = await cluster.create(core_v1.Pod(kw.Meta("test"), spec=theirs))
     await cluster.eventually(core_v1.Pod, "test", lambda it: it.status.phase == "Running")
@@ -135,7 +135,7 @@ def test_every_foo_survives_a_change_of_version_and_back() -> None:
     check_round_trips(conversion)
 
 
-async def test_foos_made_in_either_version_are_read_in_both(cluster: Cluster) -> None:
+async def test_foos_created_in_either_version_are_readable_in_both(cluster: Cluster) -> None:
     async with running(cluster):
         await cluster.create(foo("old"))
         await cluster.create(Foo(kw.Meta("new"), spec=FooSpec(test_string="second", test_num=2)))
@@ -145,7 +145,7 @@ async def test_foos_made_in_either_version_are_read_in_both(cluster: Cluster) ->
     assert (new.test_string, new.test_num) == ("second", 2)
 
 
-async def test_a_write_in_the_old_version_keeps_what_only_the_new_one_knows(cluster: Cluster) -> None:
+async def test_a_write_in_the_old_version_keeps_fields_of_the_new_one(cluster: Cluster) -> None:
     async with running(cluster):
         await cluster.create(Foo(kw.Meta("test"), spec=FooSpec(image="mine:1")))
         await cluster.eventually(Foo, "test", lambda it: it.status.pod == "test")
@@ -154,7 +154,7 @@ async def test_a_write_in_the_old_version_keeps_what_only_the_new_one_knows(clus
     assert (kept.spec.test_num, kept.spec.image, kept.status.pod) == (7, "mine:1", "test")
 
 
-async def test_two_mistakes_are_refused_in_one_message_in_either_version(cluster: Cluster) -> None:
+async def test_two_field_errors_are_in_one_message_in_either_version(cluster: Cluster) -> None:
     async with running(cluster):
         await cluster.create(Foo(kw.Meta("test"), spec=FooSpec(test_num=3)))
         change = {"spec": {"testNum": 1, "image": "other:1"}}

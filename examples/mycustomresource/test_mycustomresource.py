@@ -62,7 +62,7 @@ async def test_two_resources_with_the_same_friend_both_follow(cluster: Cluster) 
         await cluster.eventually(MyCustomResource, "two", lambda it: it.status.healthy)
 
 
-async def test_follows_to_another_friend(cluster: Cluster) -> None:
+async def test_the_status_follows_a_changed_friend(cluster: Cluster) -> None:
     async with cluster.running(operator()):
         made = await cluster.create(resource("fickle", "joe"))
         await cluster.create(pod("joe"))

@@ -17,7 +17,7 @@ def shell(size: int, name: str = "demo") -> MyOwnShell:
     return MyOwnShell(kw.Meta(name), spec=ShellSpec(size=size))
 
 
-async def test_deployment_follows_the_size(cluster: Cluster) -> None:
+async def test_the_deployment_follows_the_size(cluster: Cluster) -> None:
     async with cluster.running(operator()):
         made = await cluster.create(shell(3))
         await cluster.eventually(apps_v1.Deployment, "demo", lambda it: it.status.ready_replicas == 3)
@@ -28,7 +28,7 @@ async def test_deployment_follows_the_size(cluster: Cluster) -> None:
         await cluster.eventually(MyOwnShell, "demo", lambda it: it.status.ready == 0)
 
 
-async def test_deployment_is_what_the_document_shows(cluster: Cluster) -> None:
+async def test_the_deployment_equals_the_document(cluster: Cluster) -> None:
     async with cluster.running(operator()):
         made = await cluster.create(shell(0))
         deployment = await cluster.eventually(apps_v1.Deployment, "demo")
@@ -44,7 +44,7 @@ async def test_deployment_is_what_the_document_shows(cluster: Cluster) -> None:
     assert owner.block_owner_deletion
 
 
-async def test_deployment_scaled_by_hand_comes_back(cluster: Cluster) -> None:
+async def test_a_deployment_scaled_by_hand_is_restored(cluster: Cluster) -> None:
     async with cluster.running(operator()):
         await cluster.create(shell(2))
         child = await cluster.eventually(apps_v1.Deployment, "demo", lambda it: it.status.ready_replicas == 2)
@@ -58,7 +58,7 @@ async def test_deployment_scaled_by_hand_comes_back(cluster: Cluster) -> None:
         await cluster.eventually(apps_v1.Deployment, "demo", lambda it: it.status.ready_replicas == 2)
 
 
-async def test_deployment_and_pods_deleted_by_hand_come_back(cluster: Cluster) -> None:
+async def test_a_deployment_and_pods_deleted_by_hand_are_created_again(cluster: Cluster) -> None:
     async with cluster.running(operator()):
         await cluster.create(shell(1))
         child = await cluster.eventually(apps_v1.Deployment, "demo", lambda it: it.status.ready_replicas == 1)
@@ -76,7 +76,7 @@ async def test_deployment_and_pods_deleted_by_hand_come_back(cluster: Cluster) -
         )
 
 
-async def test_deletion_takes_everything_along(cluster: Cluster) -> None:
+async def test_deleting_the_resource_deletes_its_children(cluster: Cluster) -> None:
     async with cluster.running(operator()):
         made = await cluster.create(shell(1))
         await cluster.eventually(apps_v1.Deployment, "demo", lambda it: it.status.ready_replicas == 1)
@@ -86,7 +86,7 @@ async def test_deletion_takes_everything_along(cluster: Cluster) -> None:
     assert any("Successfully finalized MyOwnShell" in line for line in cluster.log)
 
 
-async def test_waits_for_its_operator_when_deleted_without_one(cluster: Cluster) -> None:
+async def test_a_resource_deleted_without_an_operator_waits_for_its_finalizer(cluster: Cluster) -> None:
     async with cluster.running(operator()):
         made = await cluster.create(shell(0))
         await cluster.eventually(apps_v1.Deployment, "demo")

@@ -95,7 +95,7 @@ async def test_one_patch_is_one_generation(cluster: Cluster) -> None:
     assert current.status.replicas == 3
 
 
-async def test_zero_replicas_are_honoured(cluster: Cluster) -> None:
+async def test_zero_replicas_are_applied(cluster: Cluster) -> None:
     async with cluster.running(operator()):
         await cluster.create(consumer(replicas=0))
         await cluster.eventually(PulsarConsumer, "sample", is_ready("True"))

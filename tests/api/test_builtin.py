@@ -107,7 +107,7 @@ def test_sends_only_what_the_author_set() -> None:
     }
 
 
-def test_reads_back_what_it_sends() -> None:
+def test_built_in_objects_decode_to_equal_objects() -> None:
     assert decode(apps_v1.Deployment, encode(deployment())) == deployment()
 
 
@@ -150,7 +150,7 @@ def test_bytes_times_and_ports_keep_their_types() -> None:
     assert job.status.start_time == datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-def test_knows_plurals_scopes_and_subresources() -> None:
+def test_built_in_kinds_have_plurals_scopes_and_subresources() -> None:
     kind = kind_of(apps_v1.Deployment)
     assert (kind.resource, kind.namespaced, kind.status, kind.short_names) == (
         "deployments.apps",
@@ -167,7 +167,7 @@ def test_knows_plurals_scopes_and_subresources() -> None:
     assert kind_of(autoscaling_v1.Scale).scale is None
 
 
-def test_knows_the_keys_of_lists() -> None:
+def test_built_in_lists_have_their_keys() -> None:
     assert field_info(core_v1.PodSpec)["containers"].list_keys == ("name",)
     assert field_info(core_v1.Container)["ports"].list_keys == ("containerPort", "protocol")
     assert field_info(core_v1.Container)["command"].list_type is None

@@ -107,7 +107,7 @@ def test_none_is_not_sent_except_in_free_form_maps() -> None:
     assert wire["free"] == {"a": None, "b": [None, {"c": ""}]}
 
 
-def test_leaves_the_status_out_or_sends_it_alone() -> None:
+def test_encodes_an_object_without_its_status_or_the_status_alone() -> None:
     thing = Thing(Meta("a", namespace="n", labels={"x": "y"}), spec=Spec(size=1), status=State(ready=2))
     assert "status" not in to_wire(thing, without_status=True)
     assert status_wire(thing) == {
@@ -134,7 +134,7 @@ class Values(Model):
     port: int | str | None = None
 
 
-def test_writes_values_as_the_api_does() -> None:
+def test_encodes_values_as_the_api_does() -> None:
     moment = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=timezone(timedelta(hours=2)))
     values = Values(
         at=moment,
@@ -221,7 +221,7 @@ def test_decode_errors_explain_invalid_quantities() -> None:
         decode(Values, b'{"amount":"lots"}')
 
 
-def test_survives_depth_and_broken_text() -> None:
+def test_deep_and_malformed_documents_are_decode_errors() -> None:
     for data in (
         b'{"a":' * 100_000,
         b'{"spec":{"size":1,"free":' + b"[" * 100_000,
@@ -233,7 +233,7 @@ def test_survives_depth_and_broken_text() -> None:
         parse(b"{'a'}")
 
 
-def test_builtin_structs_take_gos_zero_for_what_is_missing() -> None:
+def test_missing_fields_of_built_in_structs_have_the_zero_values_of_go() -> None:
     assert to_wire(Meta()) == {}
     assert decode(Status, b'{"details":null,"code":404}') == Status(code=404)
     assert zero(Bare) == Bare(names=[])

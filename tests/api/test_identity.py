@@ -41,6 +41,6 @@ def test_finds_the_controlling_owner() -> None:
     assert controller_of(Meta("x", owner_references=[plain])) is None
 
 
-def test_knows_its_finalizers() -> None:
+def test_has_finalizer_finds_finalizers() -> None:
     assert has_finalizer(Meta("x", finalizers=["a/b"]), "a/b")
     assert not has_finalizer(Meta("x"), "a/b")

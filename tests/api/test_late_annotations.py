@@ -75,7 +75,7 @@ def test_annotations_that_are_never_defined_are_refused_when_used() -> None:
         decode(Bad, b'{"part": 1}')
 
 
-def test_makes_generics_concrete() -> None:
+def test_generic_models_become_concrete() -> None:
     assert field_types(Thing)["spec"] is Early
     assert Thing().status == Status()
 

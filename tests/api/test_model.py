@@ -178,7 +178,7 @@ class Colour(Enum):
     RED = "red"
 
 
-def test_takes_every_type_the_wire_can_carry() -> None:
+def test_accepts_every_supported_type() -> None:
     class Everything(Model):
         text: str = ""
         number: int = 0

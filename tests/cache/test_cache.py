@@ -69,7 +69,7 @@ async def test_one_watch_serves_readers_of_several_classes(source: Any, make: An
 
 
 @virtual_time
-async def test_an_informer_asked_for_while_running_starts(source: Any, make: Any) -> None:
+async def test_an_informer_requested_while_the_cache_runs_starts(source: Any, make: Any) -> None:
     source.script = [empty(make)]
     async with Running(Cache(source)) as cache:
         assert source.calls == []

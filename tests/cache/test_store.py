@@ -61,7 +61,7 @@ def test_changed_objects_are_trimmed_once() -> None:
     assert store.objects[A].meta.labels == {"in": "trimmed"}
 
 
-def test_a_write_that_comes_after_its_event_is_no_change(store: Store) -> None:
+def test_a_write_recorded_after_its_event_is_not_a_change(store: Store) -> None:
     store.apply(obj(11))
     assert shape(store.record_write(obj(11))) == []
 
@@ -73,14 +73,14 @@ def test_an_older_event_does_not_undo_a_write(store: Store) -> None:
     assert store.objects[A].meta.resource_version == "13"
 
 
-def test_an_answer_that_comes_after_the_deletion_does_not_revive(store: Store) -> None:
+def test_a_response_after_the_deletion_does_not_restore_the_object(store: Store) -> None:
     store.apply(obj(11))
     store.delete(obj(13))
     assert shape(store.record_write(obj(12))) == []
     assert A not in store.objects
 
 
-def test_a_late_event_does_not_revive_what_we_deleted(store: Store) -> None:
+def test_a_late_event_does_not_restore_a_deleted_object(store: Store) -> None:
     store.apply(obj(11))
     assert shape(store.record_delete(A, "u1", "11")) == [("11", "")]
     assert shape(store.apply(obj(12))) == []
@@ -104,7 +104,7 @@ def test_responses_to_two_deletes_may_arrive_in_either_order(store: Store) -> No
     assert shape(store.apply(obj(13, uid="u2"))) == []
 
 
-def test_a_list_older_than_our_delete_does_not_revive(store: Store) -> None:
+def test_a_list_older_than_our_delete_does_not_restore_the_object(store: Store) -> None:
     store.apply(obj(11))
     store.begin_list()
     store.record_delete(A, "u1", "11")
@@ -171,7 +171,7 @@ def test_a_list_older_than_our_write_does_not_remove_it(store: Store) -> None:
     assert A in store.objects
 
 
-def test_a_list_turns_what_is_missing_into_deletes_with_the_last_state(store: Store) -> None:
+def test_objects_missing_from_a_list_are_deletes_with_the_last_state(store: Store) -> None:
     store.apply(obj(11))
     store.apply(obj(12, name="b"))
     store.begin_list()

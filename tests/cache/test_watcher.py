@@ -121,7 +121,7 @@ async def test_lists_before_each_watch_without_streaming(source: Any, make: Any)
 
 
 @virtual_time
-async def test_lists_when_the_end_of_the_initial_events_never_comes(source: Any, make: Any) -> None:
+async def test_lists_when_the_initial_events_never_end(source: Any, make: Any) -> None:
     source.script = [make.answer(make.event("ADDED", "a", 3), hangs=True), make.answer(make.page(7))]
     events = await take(source, Selection(make.kind), 4)
     assert notified(events) == ["Restarted", "+a@3", "Restarted", "Synced@7"]
@@ -150,7 +150,7 @@ async def test_many_slow_initial_events_are_waited_for(source: Any, make: Any) -
 
 
 @virtual_time
-async def test_lists_when_an_ordinary_bookmark_comes_instead_of_the_end(source: Any, make: Any) -> None:
+async def test_lists_when_the_initial_events_end_with_an_ordinary_bookmark(source: Any, make: Any) -> None:
     source.script = [make.answer(make.bookmark(5), hangs=True), make.answer(make.page(7))]
     assert notified(await take(source, Selection(make.kind), 3)) == ["Restarted", "Restarted", "Synced@7"]
 
@@ -191,7 +191,7 @@ def test_relists_after_a_pause_when_its_version_has_expired(source: Any, make: A
 
 
 @virtual_time
-async def test_lists_without_pages_when_pages_expire_under_it(source: Any, make: Any) -> None:
+async def test_lists_without_pages_when_pages_expire(source: Any, make: Any) -> None:
     source.script = [
         make.answer(error=make.error("no", 422)),
         make.answer(make.page(7, make.object("a", 3), more="x"), error=make.error("gone", 410, "Expired")),

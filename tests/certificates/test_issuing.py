@@ -101,7 +101,7 @@ def test_a_key_of_another_kind_is_refused() -> None:
         Authority(KeyPair(Authority.create().pair.certificate, pem))
 
 
-def test_a_request_that_was_changed_on_its_way_is_not_signed() -> None:
+def test_a_modified_certificate_request_is_not_signed() -> None:
     key, other = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "alice")])
     builder = x509.CertificateSigningRequestBuilder().subject_name(name)

@@ -69,7 +69,9 @@ def test_a_full_disk_below_standard_output_is_one_line(
     assert capsys.readouterr().err == "Error: cannot write to standard output: No space left on device\n"
 
 
-def test_a_directory_that_is_gone_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_deleted_working_directory_is_one_error_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "gone").mkdir()
     os.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()

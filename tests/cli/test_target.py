@@ -34,7 +34,7 @@ def test_an_operator_in_the_file_is_preferred(tmp_path: Path) -> None:
     assert load_operator("with_operator.py").name == "chosen"
 
 
-def test_a_factory_makes_the_operator(tmp_path: Path) -> None:
+def test_a_factory_function_creates_the_operator(tmp_path: Path) -> None:
     (tmp_path / "factory.py").write_text(SHELL + 'def make():\n    return kw.Operator(shells, name="made")\n')
     assert load_operator("factory:make").name == "made"
 

@@ -45,7 +45,7 @@ def failure() -> Exception:
     raise AssertionError("it must fail")
 
 
-def test_the_authors_line_comes_first_and_our_frames_not_at_all() -> None:
+def test_tracebacks_begin_with_the_line_of_the_author_and_omit_our_frames() -> None:
     error = failure()
     shown = crash_report(error).splitlines()
     line = failure.__code__.co_firstlineno + 2

@@ -42,7 +42,7 @@ def test_the_expiry_of_a_certificate_equals_that_of_cryptography(seconds: int, n
     assert valid_until(certificate(until, name)) == until
 
 
-def test_the_first_certificate_of_a_chain_counts_whatever_stands_before_it() -> None:
+def test_the_first_certificate_of_a_chain_counts_whatever_precedes_it() -> None:
     first, second = datetime(2030, 1, 1, tzinfo=UTC), datetime(2040, 1, 1, tzinfo=UTC)
     assert valid_until(b"subject=CN = x\n" + certificate(first) + certificate(second)) == first
 

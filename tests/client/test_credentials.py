@@ -25,7 +25,7 @@ async def test_a_name_and_password_are_basic() -> None:
     assert credential.authorization == f"Basic {base64.b64encode(b'u:p').decode()}"
 
 
-async def test_a_token_and_a_certificate_go_together() -> None:
+async def test_a_token_and_a_certificate_are_sent_together() -> None:
     credential = await authenticator(token="t", client_cert_data=b"c", client_key_data=b"k").renew()
     assert (credential.authorization, credential.certificate, credential.key) == ("Bearer t", b"c", b"k")
 

@@ -276,7 +276,7 @@ def test_a_pod_may_have_an_ipv6_server(pod: Path, monkeypatch: pytest.MonkeyPatc
     assert in_cluster_config(pod).server == "https://[fd00::1]:443"
 
 
-def test_a_pod_that_is_a_process_has_its_account_under_its_mounts(
+def test_a_process_pod_reads_its_service_account_from_its_mounts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     account = tmp_path / "var/run/secrets/kubernetes.io/serviceaccount"
@@ -298,6 +298,6 @@ def test_explains_why_a_pod_has_no_token(pod: Path) -> None:
         in_cluster_config(pod)
 
 
-def test_outside_of_a_pod_there_is_no_service_account(tmp_path: Path) -> None:
+def test_no_service_account_is_used_outside_a_pod(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="not in a Pod"):
         in_cluster_config(tmp_path)

@@ -31,6 +31,6 @@ async def test_an_idle_client_regains_one_burst() -> None:
 
 
 @pytest.mark.parametrize("limit", [RateLimit(0), RateLimit(-1), RateLimit(1, burst=0)])
-def test_a_limit_that_lets_nothing_through_is_refused(limit: RateLimit) -> None:
+def test_a_rate_limit_of_zero_is_refused(limit: RateLimit) -> None:
     with pytest.raises(ValueError, match="rate limit"):
         RateLimiter(limit)

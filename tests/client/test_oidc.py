@@ -80,7 +80,7 @@ async def test_an_expired_token_is_refreshed(provider: Provider) -> None:
     assert len(provider.issued) == 1
 
 
-async def test_a_fresh_token_is_used_as_it_is(provider: Provider) -> None:
+async def test_a_valid_token_is_used_unchanged(provider: Provider) -> None:
     mine = token(3600, "mine")
     provider.issued.append(mine)
     async with Client(configured(provider, id_token=mine)) as client:
@@ -94,7 +94,7 @@ async def test_a_fresh_token_that_is_refused_is_refreshed(provider: Provider) ->
     assert len(provider.issued) == 1
 
 
-async def test_a_refused_refresh_says_to_log_in_again(provider: Provider) -> None:
+async def test_a_refused_refresh_suggests_a_new_login(provider: Provider) -> None:
     async with Client(configured(provider, refresh_token="canary-refresh")) as client:
         with pytest.raises(
             CredentialError, match=r"refused to refresh the token \(HTTP 400\): log in again"

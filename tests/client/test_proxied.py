@@ -90,7 +90,7 @@ async def test_a_proxy_that_refuses_is_named_without_its_password(serve: Serve) 
     assert "canary" not in str(caught.value)
 
 
-async def test_a_proxy_that_is_gone_is_named(serve: Serve) -> None:
+async def test_an_unreachable_proxy_is_named(serve: Serve) -> None:
     server = await serve(found)
     await server.stop()
     config = ClusterConfig(

@@ -51,11 +51,11 @@ def test_a_proxy_without_a_scheme_is_http() -> None:
         ("https://[::1]:6443", "", True),
     ],
 )
-def test_no_proxy_makes_exceptions(server: str, exceptions: str, direct: bool) -> None:
+def test_the_no_proxy_variable_makes_exceptions(server: str, exceptions: str, direct: bool) -> None:
     assert (proxy_for(server, "", {"HTTPS_PROXY": PROXY, "NO_PROXY": exceptions}) == "") is direct
 
 
-def test_the_kubeconfigs_own_proxy_knows_no_exceptions() -> None:
+def test_the_no_proxy_variable_does_not_apply_to_the_proxy_of_the_kubeconfig() -> None:
     assert proxy_for("https://k8s.example.com", PROXY, {"NO_PROXY": "*"}) == PROXY
 
 

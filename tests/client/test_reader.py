@@ -52,7 +52,7 @@ async def test_null_items_are_an_empty_list(serve: Serve) -> None:
         assert await client.list(MAPS) == []
 
 
-async def test_logs_come_in_pieces(serve: Serve) -> None:
+async def test_logs_are_streamed(serve: Serve) -> None:
     async def handler(exchange: Exchange) -> None:
         exchange.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n")
         for line in (b"one\n", b"two\n"):

@@ -17,7 +17,7 @@ from .objects import MAPS, config_map
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def test_a_list_follows_its_pages(client: Client, namespace: str) -> None:
+async def test_a_list_reads_all_pages(client: Client, namespace: str) -> None:
     for number in range(7):
         await client.create(config_map(namespace, f"m{number}"))
     whole = await client.list(core_v1.ConfigMap, namespace=namespace, labels="app=test", limit=3)
@@ -89,7 +89,7 @@ async def test_a_watch_may_be_of_metadata_alone(client: Client, namespace: str) 
     assert b"canary" not in event.object.raw
 
 
-async def test_a_watch_ends_at_its_time(client: Client, namespace: str) -> None:
+async def test_a_watch_ends_after_its_timeout(client: Client, namespace: str) -> None:
     async with asyncio.timeout(60):
         assert [
             e

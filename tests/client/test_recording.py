@@ -43,7 +43,7 @@ def test_a_request_is_recorded_as_an_rbac_rule(request_: ApiRequest, access: Rec
     assert access_of(request_) == access
 
 
-def test_an_apply_that_creates_takes_both_rights() -> None:
+def test_an_apply_that_creates_needs_create_and_patch() -> None:
     recording = Recording()
     patch = ApiRequest(method="PATCH", path="/api/v1/namespaces/x/pods/a", verb="apply")
     recording.observe(patch, 200, None)

@@ -118,7 +118,7 @@ def test_a_continue_token_excludes_the_resource_version() -> None:
     assert query(request) == {"limit": "2", "continue": "t"}
 
 
-def test_a_watch_asks_for_bookmarks() -> None:
+def test_a_watch_requests_bookmarks() -> None:
     request = requests.watch(POD, namespace="default", resource_version="7", timeout_seconds=300)
     assert query(request) == {
         "watch": "true",

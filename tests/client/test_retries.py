@@ -19,7 +19,7 @@ def refused(code: int, retry_after: float | None) -> Exception:
 
 @pytest.mark.parametrize("request_", [READ, WRITE, LOCKED])
 @pytest.mark.parametrize("code", [429, 503])
-def test_every_verb_waits_as_long_as_the_server_asks(request_: ApiRequest, code: int) -> None:
+def test_every_verb_honours_retry_after(request_: ApiRequest, code: int) -> None:
     assert retry_delay(request_, refused(code, 4), 0) == 4
 
 
@@ -56,9 +56,7 @@ def test_lost_connections_are_not_repeated_for_ever() -> None:
 
 
 @pytest.mark.parametrize(("request_", "delay"), [(READ, 10), (WRITE, 3600)])
-def test_a_read_does_not_wait_long_however_long_the_server_asks_for(
-    request_: ApiRequest, delay: float
-) -> None:
+def test_a_read_limits_the_retry_after_of_the_server(request_: ApiRequest, delay: float) -> None:
     assert retry_delay(request_, refused(429, 3600), 0) == delay
 
 

@@ -273,7 +273,7 @@ async def test_strategic_patches_merge_as_on_the_server(
     ],
     ids=["no key", "no such directive", "no list named"],
 )
-async def test_a_patch_that_makes_no_sense_is_refused_as_by_the_server(
+async def test_an_invalid_patch_is_refused_as_by_the_server(
     client: Client, live: dict[str, tuple[Kind, JsonObject]], patch: JsonObject
 ) -> None:
     kind, before = live["deployment"]

@@ -84,7 +84,7 @@ async def test_each_bad_answer_is_one_clear_error_and_the_client_stays_usable(
         assert (await client.get(MAPS, "a", "default")) == OBJECT
 
 
-async def test_a_server_that_is_gone_fails_at_once(serve: Serve) -> None:
+async def test_an_unreachable_server_fails_at_once(serve: Serve) -> None:
     server = await serve(found)
     await server.stop()
     async with Client(ClusterConfig(server.url)) as client:
@@ -270,7 +270,7 @@ async def test_requests_can_be_limited() -> None:
         assert asyncio.get_running_loop().time() - started >= 2
 
 
-async def test_a_client_that_is_not_open_says_how_to_open_it() -> None:
+async def test_a_client_that_is_not_open_explains_how_to_open_it() -> None:
     with pytest.raises(ConfigError, match="async with Client"):
         await Client(ClusterConfig("http://127.0.0.1:1")).get(MAPS, "a", "default")
 
@@ -298,7 +298,7 @@ async def test_compressed_responses_are_decompressed(serve: Serve) -> None:
         assert await client.get(MAPS, "a", "default") == OBJECT
 
 
-async def test_a_name_and_password_in_the_servers_address_are_shown_to_it_alone(serve: Serve) -> None:
+async def test_a_name_and_password_in_the_server_url_are_sent_to_it_only(serve: Serve) -> None:
     server = await serve(in_turn(found, html))
     async with Client(ClusterConfig(server.url.replace("//", "//joe:canary@"))) as client:
         await client.get(MAPS, "a", "default")

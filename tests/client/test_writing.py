@@ -130,7 +130,7 @@ async def test_update_does_not_touch_another_of_the_same_name(client: Client, na
         await client.update(old, lambda current: current.data.clear())
 
 
-async def test_update_keeps_what_the_class_does_not_know(client: Client, namespace: str) -> None:
+async def test_update_keeps_unknown_fields(client: Client, namespace: str) -> None:
     await client.create(deployment(namespace))
 
     def scale(current: apps_v1.Deployment) -> None:

@@ -7,7 +7,7 @@ from clients_kubectl import STORIES, Kubectl, Recording, story
 
 
 @pytest.mark.parametrize("name", STORIES)
-async def test_prints_what_a_real_cluster_makes_it_print(name: str, kubectl: Kubectl) -> None:
+async def test_kubectl_prints_the_same_as_on_a_real_cluster(name: str, kubectl: Kubectl) -> None:
     steps, recorded = story(name), Recording(name).read()
     assert [step.command for step in steps] == [kept["command"] for kept in recorded], "record the story anew"
     different: list[str] = []
@@ -23,7 +23,7 @@ async def test_prints_what_a_real_cluster_makes_it_print(name: str, kubectl: Kub
     assert not different, f"{len(different)} of {len(steps)} differ\n" + "\n\n".join(different)
 
 
-async def test_get_watch_prints_changes_as_they_come(kubectl: Kubectl) -> None:
+async def test_get_watch_prints_changes(kubectl: Kubectl) -> None:
     watching = await asyncio.create_subprocess_exec(
         *(kubectl.program, "get", "configmaps", "--watch", "--output=name"),
         stdout=asyncio.subprocess.PIPE,

@@ -119,7 +119,7 @@ def test_shows_the_requests_both_statuses_and_a_diff() -> None:
     assert re.search(r'-  +"b": 2\n +\+  +"b": 3', text)
 
 
-def test_message_without_drawn_values_keeps_its_words() -> None:
+def test_a_message_without_generated_values_is_unchanged() -> None:
     assert general('spec.template.spec.containers[0].name: Invalid value: "A": too long (64)') == (
         'containers[].name: Invalid value: "": too long ()'
     )

@@ -5,7 +5,7 @@ A case is `scenario-step`, as pytest names it, or a test given by its file and n
 
 BEHAVIOUR = "tests/conformance/test_behaviour.py::"
 CLUSTER = "tests/devcluster/"
-KUBECTL = "tests/clients/test_kubectl.py::test_prints_what_a_real_cluster_makes_it_print"
+KUBECTL = "tests/clients/test_kubectl.py::test_kubectl_prints_the_same_as_on_a_real_cluster"
 
 RELIED_ON: dict[str, tuple[str, ...]] = {
     # The wire

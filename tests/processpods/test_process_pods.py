@@ -383,7 +383,7 @@ async def test_a_command_can_be_given_for_an_image(cluster: Cluster, kubectl: Ku
     assert await printed(cluster, "stand-in", "\n") == "standing in for my argument\n"
 
 
-async def test_a_container_without_a_local_command_is_simulated_and_says_so(
+async def test_a_container_without_a_local_command_is_simulated_and_reported(
     cluster: Cluster, kubectl_path: Path
 ) -> None:
     container = core_v1.Container(name="main", image="nginx:1.25")

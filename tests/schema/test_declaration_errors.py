@@ -120,7 +120,9 @@ def test_rejects_constraints_that_no_value_satisfies(annotation: Any, text: str)
         (unapproved, "Foo: metadata.annotations[api-approved.kubernetes.io]: Required value: "),
     ],
 )  # fmt: skip
-def test_rejects_what_the_server_would_reject(make: Callable[[], type[Object]], text: str) -> None:
+def test_rejects_declarations_that_the_server_would_reject(
+    make: Callable[[], type[Object]], text: str
+) -> None:
     with pytest.raises(DeclarationError) as caught:
         crd(make())
     assert str(caught.value).startswith(text)

@@ -40,12 +40,12 @@ class AddressSpec(kw.Model):
 
 
 @pytest.mark.parametrize("text", ACCEPTED)
-def test_accepts_what_go_accepts(text: str) -> None:
+def test_accepts_urls_that_go_accepts(text: str) -> None:
     assert is_request_uri(text)
 
 
 @pytest.mark.parametrize(("text", "message"), REJECTED.items())
-def test_rejects_what_go_rejects_with_its_message(text: str, message: str) -> None:
+def test_rejects_urls_with_the_message_of_go(text: str, message: str) -> None:
     with pytest.raises(GoUrlError) as raised:
         parse_request_uri(text)
     assert str(raised.value) == message

@@ -70,7 +70,7 @@ def test_matches_in_linear_time(pattern: str) -> None:
 @pytest.mark.parametrize(
     "pattern", [r"a(?=b)", r"(a)\1", "(", "[", "a**", "a++", "*", "a{1001}", r"\y", "(?z)", r"\pX"]
 )
-def test_rejects_what_re2_rejects(pattern: str) -> None:
+def test_rejects_patterns_that_re2_rejects(pattern: str) -> None:
     with pytest.raises(PatternError, match="error parsing regexp"):
         compile_pattern(pattern)
 

@@ -78,7 +78,7 @@ def test_labels_and_annotations_may_be_changed() -> None:
     assert made["metadata"] == {"name": "w", "resourceVersion": "7", "annotations": {"kept": "4"}}
 
 
-def test_a_conversion_that_changes_the_name_fails_and_says_so() -> None:
+def test_a_conversion_that_changes_the_name_fails_with_the_reason() -> None:
     def up(widget: WidgetV1Alpha1) -> Widget:
         widget.metadata.name = "other"
         return Widget(widget.metadata)

@@ -49,7 +49,7 @@ async def test_given_webhooks_are_served_without_requests_to_the_api_server(
         assert "CERTIFICATE" in await asyncio.to_thread(ssl.get_server_certificate, address)
 
 
-async def test_a_port_that_is_taken_is_named_with_the_option(tmp_path: Path) -> None:
+async def test_a_port_in_use_is_named_with_the_option(tmp_path: Path) -> None:
     bundle = begin(["127.0.0.1"], Lifetimes(), utc_now())
     (tmp_path / "tls.crt").write_bytes(bundle.certificate)
     (tmp_path / "tls.key").write_bytes(bundle.key)

@@ -114,7 +114,7 @@ async def test_metrics_have_controller_runtimes_names() -> None:
         assert server.samples("controller_runtime_webhook_latency_seconds")[VALIDATE, "+Inf"] == 2
 
 
-async def test_bad_requests_get_a_review_that_says_why() -> None:
+async def test_bad_requests_get_a_review_with_the_reason() -> None:
     async with called(ALL) as server:
         for junk in (
             b"",
@@ -313,7 +313,7 @@ async def test_a_caller_that_hangs_up_is_not_answered() -> None:
         held.set()
 
 
-async def test_a_new_certificate_is_shown_to_new_connections_while_old_ones_go_on() -> None:
+async def test_new_connections_get_a_new_certificate_and_old_ones_continue() -> None:
     async with called([sensible]) as server:
         good = body(admission_review(widget()))
         assert (await server.post(VALIDATE, good))[0] == 200

@@ -175,7 +175,7 @@ async def test_several_kinds_are_shown_one_below_the_other(
     assert capsys.readouterr() == ("", "No resources found\n")
 
 
-async def test_a_category_stands_for_its_kinds(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_category_lists_its_kinds(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
     ports = [core_v1.ServicePort(port=80)]
     await cluster.create(core_v1.Service(Meta("web"), spec=core_v1.ServiceSpec(ports=ports)))
     spec = core_v1.PodSpec(containers=[core_v1.Container(name="main", image="x")])

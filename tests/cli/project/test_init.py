@@ -285,7 +285,7 @@ def test_a_folder_without_permission_is_one_line(shop: Path, capsys: pytest.Capt
     assert "nothing was changed" in capsys.readouterr().err
 
 
-def test_a_failure_half_way_leaves_nothing(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failure_while_creating_changes_nothing(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (shop / "samples").write_text("a file where a folder is wanted")
     before = contents(shop)
     assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 1

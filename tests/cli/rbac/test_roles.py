@@ -95,7 +95,7 @@ def test_a_rule_of_the_wrong_shape_is_an_error() -> None:
         read_roles([{"kind": "Role", "rules": [{"verbs": "get"}]}], "default")
 
 
-def test_the_user_is_the_only_one_who_is_no_administrator() -> None:
+def test_the_only_user_that_is_not_an_administrator_is_chosen() -> None:
     admin = UserAccess("admin", "get", resource="pods", unrestricted=True)
     accesses = [admin, used("get", "pods"), UserAccess("system:anonymous", "get", path="/healthz")]
     assert choose_user(accesses, None) == "operator"

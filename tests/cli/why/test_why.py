@@ -166,7 +166,7 @@ async def test_mistakes_are_one_line(
     assert "is not a record of `kubewright run --record`" in capsys.readouterr().err
 
 
-async def test_the_journal_is_given_only_to_those_who_know_the_token(cluster: Cluster) -> None:
+async def test_the_journal_is_served_only_with_the_token(cluster: Cluster) -> None:
     async with cluster.running(kettles(), options=options()):
         path = journal_file("kettles")
         assert path.stat().st_mode & 0o077 == 0

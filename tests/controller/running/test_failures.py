@@ -229,7 +229,7 @@ async def test_every_traceback_is_logged_at_debug_level(
     assert all(record.exc_info for record in records_of(caplog, logging.ERROR))
 
 
-async def test_a_terminal_error_says_that_it_is_not_retried(
+async def test_a_terminal_error_is_logged_as_not_retried(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     await run(cluster, Failing(TerminalError("the region does not exist")), 1)
@@ -322,7 +322,7 @@ async def test_a_status_that_is_written_before_a_failure_does_not_cancel_the_bac
 
 
 @pytest.mark.parametrize("subresource", ["", "status"])
-async def test_a_change_that_comes_along_with_the_own_status_is_reconciled_after_a_failure(
+async def test_a_change_together_with_the_own_status_is_reconciled_after_a_failure(
     cluster: Cluster, subresource: str
 ) -> None:
     await cluster.install(Box)

@@ -96,7 +96,7 @@ async def test_finalizers_of_other_controllers_are_kept(cluster: Cluster) -> Non
         await cluster.eventually_gone(Box, "a")
 
 
-async def test_a_controller_may_ask_for_objects_that_are_being_deleted(cluster: Cluster) -> None:
+async def test_a_controller_may_reconcile_terminating_objects(cluster: Cluster) -> None:
     await cluster.install(Box)
     seen: list[bool] = []
 

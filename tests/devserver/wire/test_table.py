@@ -119,14 +119,14 @@ def test_makes_quantities_times_and_bytes_canonical() -> None:
     assert decode(POD, {"metadata": {"creationTimestamp": "0001-01-01T00:00:00Z"}})["metadata"] == {}
 
 
-def test_keeps_ints_and_strings_apart_where_both_may_stand() -> None:
+def test_int_or_string_values_keep_their_type() -> None:
     service = GroupVersionKind("", "v1", "Service")
     ports = [{"port": 80, "targetPort": "http"}, {"port": 81, "targetPort": 8081}, {"port": 82}]
     written = decode(service, {"spec": {"ports": ports}})["spec"]["ports"]
     assert [port["targetPort"] for port in written] == ["http", 8081, 0]
 
 
-def test_lists_unknown_fields_in_the_order_they_came() -> None:
+def test_unknown_fields_are_listed_in_order() -> None:
     container = {"name": "c", "foo": 1, "env": [{"name": "A"}, {"bar": 2}], "Image": "x"}
     value = {"spec": {"unk": 1, "template": {"spec": {"containers": [container]}}}, "bogus": {}}
     assert TYPES.decode(DEPLOYMENT, value)[1] == [

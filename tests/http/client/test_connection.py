@@ -295,9 +295,7 @@ async def test_the_rest_of_a_body_is_read_completely() -> None:
 @pytest.mark.parametrize(
     "begins", [b"Transfer-Encoding: chunked", b"Content-Length: 99999999999", b"Connection: close"]
 )
-def test_a_whole_body_without_end_is_an_error(
-    status: int, begins: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endless_body_is_an_error(status: int, begins: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     limit = 4 * 65536
     bound = "MAX_BODY" if status == 200 else "MAX_ERROR_BODY"
     monkeypatch.setattr(f"kubewright.http.client.connection.{bound}", limit)

@@ -95,7 +95,7 @@ async def test_a_head_that_is_refused_gets_no_body_either(head: bytes, status: i
         assert await wire.reader.read() == b""
 
 
-async def test_an_answer_that_has_no_body_by_its_status_gives_no_length() -> None:
+async def test_a_response_without_a_body_has_no_content_length() -> None:
     async with talking() as (_, _, wire):
         wire.send("GET", "/empty")
         status, headers = await wire.head()
@@ -170,7 +170,7 @@ async def test_a_handler_may_close_the_connection() -> None:
         assert await wire.ended()
 
 
-async def test_a_client_that_resets_has_its_request_cancelled_and_leaves_nothing_behind() -> None:
+async def test_a_reset_by_the_client_cancels_its_request() -> None:
     async with serving() as (server, handler):
         async with connected(server.port) as wire:
             wire.send("POST", "/never", b"x" * 1000)
