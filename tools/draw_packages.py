@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "images" / "packages.svg"
 
 GROUPS: Mapping[str, Sequence[str]] = {
-    "commands and tools": ("cli", "envtest", "generate", "scaffold", "testing"),
+    "commands and tools": ("cli", "envtest", "generate", "replay", "scaffold", "testing"),
     "embedded cluster": ("devcluster", "devserver", "processpods"),
     "runtime": (
         *(

@@ -54,6 +54,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "kubewright.cli.plan.command", "Show what an operator would create, change and delete."
     ),
     "why": CommandEntry("kubewright.cli.why.command", "Explain why an object is as it is."),
+    "replay": CommandEntry("kubewright.cli.replay.command", "Run a recorded reconcile again."),
     "rbac": CommandEntry("kubewright.cli.rbac.command", "Verify an operator's RBAC rules with its tests."),
     "doctor": CommandEntry(
         "kubewright.cli.doctor.command", "Check the cluster and the operator's setup, and suggest fixes."
@@ -70,7 +71,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
 }
 SECTIONS: Mapping[str, Sequence[str]] = {
     "Start": ("init", "create", "dev", "envtest", "run"),
-    "Verify": ("manifests", "plan", "rbac", "scorecard", "doctor"),
+    "Verify": ("manifests", "plan", "replay", "rbac", "scorecard", "doctor"),
     "Ship": ("build", "bundle", "install", "uninstall", "deploy", "undeploy"),
     "Objects": ("get", "why", "apply", "delete"),
 }

@@ -185,6 +185,11 @@ class Controller(Generic[T]):
             )
         self._check_indexes()
 
+    @property
+    def functions(self) -> tuple[ReconcileFunction[T], FinalizeFunction[T] | None]:
+        """Return the author's reconciler, and the finalizer if there is one."""
+        return self._reconcile, self._finalize
+
     async def reconcile(self, subject: T, ctx: Context) -> Result | None:
         """Run the author's reconciler."""
         return await self._reconcile(subject, ctx)

@@ -62,13 +62,15 @@ class CachedList(NamedTuple):
 
 
 class RequestExchange(NamedTuple):
-    """A request to the API server with its response; `status` is 0 and `error` is set if it failed."""
+    """A request to the API server with its response; `error` is set if it failed, and `status` is 0 without a response."""
 
     request: ApiRequest
     at: float
     status: int
     body: bytes
     error: str
+    message: str = ""
+    """The message of the server, if it responded with an error."""
 
     @property
     def is_write(self) -> bool:

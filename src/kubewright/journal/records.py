@@ -91,6 +91,7 @@ class WriteRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
     name: str = ""
     status: int = 0
     error: str = ""
+    message: str = ""
     created: bool = False
     resource_version: str = ""
     changes: list[FieldChange] = []
@@ -343,6 +344,7 @@ class _Recording:
             name=request.name or metadata.get("name", ""),
             status=step.status,
             error=self._text(step.error),
+            message=self._text(step.message),
             created=step.status == 201,
             resource_version=metadata.get("resourceVersion", ""),
             changes=changes[:MAX_CHANGES],

@@ -91,6 +91,11 @@ class Redactor:
         return cast("Any", value)
 
 
+def is_placeholder(text: str) -> bool:
+    """Return True if a text is a placeholder of any process."""
+    return text.startswith("(redacted ") and text.endswith(")")
+
+
 def _texts_of(value: Any) -> Iterable[str]:
     """Yield the texts in a sensitive value, and what a text decodes to if it is base64."""
     if isinstance(value, str):

@@ -9,7 +9,7 @@ Runner._handle(item)    -> Reconciliation.reconcile(key) -> the author's functio
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, aclosing
 from datetime import timedelta
 from functools import partial
@@ -204,6 +204,11 @@ class Runner(Generic[T]):
         """Return counts of what was done and what is queued."""
         outcomes = {name: int(counter.value) for name, counter in self._instruments.outcomes.items()}
         return RunnerStatistics(self.controller.name, self.queue.statistics(), outcomes, self.threads_running)
+
+    async def reconcile_once(self, key: ObjectKey, causes: Sequence[Cause]) -> None:
+        """Reconcile one key now, past the queue, as if these causes had led to it: for a replay."""
+        self._triggers[key] = {cause: Trigger(cause.kind, cause.key, cause.type) for cause in causes}
+        await self._reconcile(QueueItem(key, 0, asyncio.get_running_loop().time()))
 
     def enqueue(
         self,

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, get_args
 
-from kubewright.api import Kind, ObjectKey
+from kubewright.api import ApiError, Kind, ObjectKey
 from kubewright.client import ApiRequest, Client
 from kubewright.controller.predicates import Cause
 from kubewright.guards import text_of
@@ -245,8 +245,10 @@ class _ObservedRequest:
         if self._entry is not None:
             response = self._response
             status, body = (0, b"") if response is None else (response.status, response.body)
-            text = "" if error is None else text_of(error)
-            self._entry.add(RequestExchange(self._request, self._at, status, body, text))
+            text, message = "" if error is None else text_of(error), ""
+            if isinstance(error, ApiError):
+                status, message = error.status.code, error.status.message
+            self._entry.add(RequestExchange(self._request, self._at, status, body, text, message))
         return self._span.__exit__(kind, error, trace)
 
 

@@ -1,0 +1,1 @@
+"""`kubewright replay`: run a recorded reconcile again on this machine."""

@@ -1,0 +1,46 @@
+"""A replay as a pytest: a file with the test, and beside it the part of the record that it needs."""
+
+from pathlib import Path
+
+from kubewright.api import ConfigError
+from kubewright.replay import RecordedReconcile, extract
+
+_TEST = '''"""Reconcile {id} of {kind} {name}, recorded at {at:%Y-%m-%d %H:%M:%S} UTC, must do the same again.
+
+If it recorded a bug, change the record beside this file: its last line is what the reconcile did.
+"""
+
+from pathlib import Path
+
+from kubewright.cli.target import load_operator
+from kubewright.replay import find_reconcile, replay
+
+RECORD = Path(__file__).with_suffix(".jsonl")
+
+
+async def test_reconcile_of_{function}_does_what_was_recorded() -> None:
+    replayed = await replay(load_operator({target!r}), find_reconcile(RECORD, {id!r}))
+    assert replayed.differences == [], "\\n".join(replayed.differences)
+'''
+
+
+def write_test(path: Path, record_file: Path, target: str, recorded: RecordedReconcile) -> None:
+    """Write the test and its record; raise ConfigError if one of them exists or cannot be written."""
+    record = recorded.record
+    part = path.with_suffix(".jsonl")
+    text = _TEST.format(
+        id=record.id,
+        kind=record.kind,
+        name=record.name,
+        at=record.started_at,
+        function="".join(each if each.isalnum() else "_" for each in f"{record.kind}_{record.name}").lower(),
+        target=target,
+    )
+    for each in (path, part):
+        if each.exists():
+            raise ConfigError(f"{each} exists: choose another name with --test, or delete it")
+    try:
+        extract(record_file, recorded, part)
+        path.write_text(text)
+    except OSError as error:
+        raise ConfigError(f"cannot write {error.filename or path}: {error.strerror}") from None

@@ -1,0 +1,85 @@
+"""What a reconcile wrote, in a form in which two runs of it can be compared (pure functions)."""
+
+import difflib
+import re
+from collections.abc import Sequence
+from typing import Any, cast
+
+import yaml
+
+from kubewright.api import JsonObject
+from kubewright.journal import ReconcileRecord, WriteRecord
+
+_PLACEHOLDER = re.compile(r"\(redacted [0-9a-f]{6}\)")
+_TRANSITION = re.compile(r'"lastTransitionTime":"[^"]*",?')
+# What differs between two runs of the same reconcile: versions that the server gives, and times.
+_VARYING = frozenset({"resourceVersion", "lastTransitionTime"})
+
+
+def differences(recorded: ReconcileRecord, replayed: ReconcileRecord) -> list[str]:
+    """Return the differences between the writes, Events and errors of two runs as lines of a unified diff.
+
+    Writes that changed nothing are left out: whether an apply is sent that changes nothing depends on what the process
+    has learned from earlier ones. So are resource versions and the times of conditions.
+    """
+    return list(
+        difflib.unified_diff(_lines(recorded), _lines(replayed), "recorded", "replayed", lineterm="", n=10)
+    )
+
+
+def _lines(record: ReconcileRecord) -> list[str]:
+    shown: dict[str, Any] = {
+        "writes": [
+            _comparable(write) for write in record.writes if write.changes or write.error or _deletes(write)
+        ],
+        "events": [f"{event.type} {event.reason}: {_plain(event.note)}" for event in record.events],
+        "outcome": record.outcome,
+    }
+    if record.error:
+        shown["error"] = _plain(record.error)
+    return yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, width=1000).splitlines()
+
+
+def _deletes(write: WriteRecord) -> bool:
+    return write.verb.startswith("delete")
+
+
+def _comparable(write: WriteRecord) -> dict[str, Any]:
+    about = f"{write.namespace}/{write.name}" if write.namespace else write.name
+    metadata = _metadata(write.sent)
+    if metadata.get("generateName") and not metadata.get("name"):
+        about = f"{write.namespace}/{metadata['generateName']}*"  # the server makes the name
+    found: dict[str, Any] = {"write": f"{write.verb} {write.resource} {about}"}
+    if write.error:
+        found["error"] = _plain(write.error)
+    changes = [change for change in write.changes if not _varies(change.path)]
+    if changes:
+        found["changes"] = [_plain(str(change)) for change in changes]
+    return found
+
+
+def _metadata(sent: Any) -> JsonObject:
+    if not isinstance(sent, dict):
+        return {}
+    return cast("JsonObject", sent).get("metadata") or {}
+
+
+def _varies(path: str) -> bool:
+    return path.rpartition(".")[2] in _VARYING
+
+
+def _plain(text: str) -> str:
+    """Return a text without what differs between runs: the digests of placeholders, and times of conditions."""
+    return _TRANSITION.sub("", _PLACEHOLDER.sub("(redacted)", text))
+
+
+def write_lines(writes: Sequence[WriteRecord]) -> list[str]:
+    """Return the writes for people, one line each and one for each changed field."""
+    return [
+        line
+        for write in writes
+        for line in (
+            f"{write.verb} {write.resource}/{write.name}{f': {write.error}' if write.error else ''}",
+            *(f"  {change}" for change in write.changes),
+        )
+    ]

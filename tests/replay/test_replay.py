@@ -1,0 +1,296 @@
+"""Replays: a recorded reconcile does the same again, and another program shows what it would do instead."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+import kubewright as kw
+from kubewright.api.builtin import apps_v1, core_v1, meta_v1
+from kubewright.cli.app import main
+from kubewright.devserver import Match
+from kubewright.journal import ReconcileLine, ReconcileRecord, read_lines
+from kubewright.manager import ManagerOptions
+from kubewright.replay import ReplayError, find_reconcile, replay
+from kubewright.testing import Cluster
+
+
+class ShopSpec(kw.Model):
+    size: int = 1
+    key: str = ""
+
+
+class ShopStatus(kw.Model):
+    conditions: list[kw.Condition] = []
+    ready: int = 0
+
+
+class Shop(kw.Resource[ShopSpec, ShopStatus], group="replay.kubewright.dev", version="v1"):
+    """A shop."""
+
+
+def deployment(shop: Shop, replicas: int) -> apps_v1.Deployment:
+    labels = {"app": shop.metadata.name}
+    container = core_v1.Container(name="web", image="web")
+    return apps_v1.Deployment(
+        kw.Meta(shop.metadata.name),
+        spec=apps_v1.DeploymentSpec(
+            replicas=replicas,
+            selector=meta_v1.LabelSelector(match_labels=labels),
+            template=core_v1.PodTemplateSpec(
+                metadata=kw.Meta(labels=labels), spec=core_v1.PodSpec(containers=[container])
+            ),
+        ),
+    )
+
+
+async def open_shop(shop: Shop, ctx: kw.Context, *, factor: int = 1) -> None:
+    live = await ctx.apply(deployment(shop, shop.spec.size * factor))
+    secret = await ctx.find(core_v1.Secret, "key")
+    if secret is not None:
+        await ctx.apply(
+            core_v1.ConfigMap(kw.Meta(f"{shop.metadata.name}-keys"), data={"count": str(len(secret.data))})
+        )
+    everything = await ctx.list(core_v1.ConfigMap)
+    ready = live.status.ready_replicas
+    condition = kw.conditions.true if ready == shop.spec.size else kw.conditions.false
+    await ctx.patch_status(shop, ShopStatus(ready=ready, conditions=[condition("Ready", "Counted")]))
+    ctx.event("Opened", f"{shop.spec.size} counters, {len(everything)} maps")
+
+
+def shops(factor: int = 1, name: str = "shops", **more: object) -> kw.Operator:
+    async def reconcile(shop: Shop, ctx: kw.Context) -> None:
+        await open_shop(shop, ctx, factor=factor)
+
+    return kw.Operator(
+        kw.Controller(
+            Shop,
+            reconcile,
+            owns=[apps_v1.Deployment, core_v1.ConfigMap],
+            needs=[kw.needs(core_v1.Secret, "get")],
+            name=name,
+        ),
+        name="shops",
+        **more,  # type: ignore[arg-type]
+    )
+
+
+async def recorded_run(cluster: Cluster, path: Path) -> list[ReconcileRecord]:
+    """Record an operator that creates, changes and observes; return its reconciles."""
+    options = ManagerOptions(metrics_bind_address="0", health_probe_bind_address="0", record=path)
+    async with cluster.running(shops(), options=options):
+        await cluster.create(core_v1.Secret(kw.Meta("key"), string_data={"password": "canary-1234"}))
+        shop = await cluster.create(Shop(kw.Meta("one"), spec=ShopSpec(size=2)))
+        await cluster.eventually(Shop, "one", lambda shop: shop.status.ready == 2)
+        await cluster.client.patch(shop, {"spec": {"size": 3}}, type="merge")
+        await cluster.eventually(Shop, "one", lambda shop: shop.status.ready == 3)
+    return [line.reconcile for line in read_lines(path) if isinstance(line, ReconcileLine)]
+
+
+async def test_every_reconcile_of_a_run_does_the_same_again(cluster: Cluster, tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    records = await recorded_run(cluster, path)
+    assert sum(bool(record.writes) for record in records) >= 3
+    for record in records:
+        replayed = await replay(shops(), find_reconcile(path, record.id))
+        assert replayed.differences == [], "\n".join(replayed.differences)
+
+
+async def test_changed_code_shows_what_it_would_have_written(cluster: Cluster, tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    records = await recorded_run(cluster, path)
+    changed = next(
+        record
+        for record in records
+        for write in record.writes
+        for change in write.changes
+        if change.path == "spec.replicas" and change.before == 2
+    )
+    recorded = find_reconcile(path, changed.id)
+    assert recorded.unknown == ["the values of Secrets and sensitive fields: placeholders stand for them"]
+    replayed = await replay(shops(factor=10), recorded)
+    assert "-  - 'spec.replicas: 2 -> 3'" in replayed.differences
+    assert "+  - 'spec.replicas: 2 -> 30'" in replayed.differences
+
+
+async def test_an_error_of_the_server_comes_again(embedded_cluster: Cluster, tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    options = ManagerOptions(metrics_bind_address="0", health_probe_bind_address="0", record=path)
+    cluster = embedded_cluster
+    assert cluster.faults is not None
+    cluster.faults.add(
+        match=Match(verbs=("patch",), resource="deployments.apps"),
+        fail=403,
+        message="no more than two",
+        times=1,
+    )
+    async with cluster.running(shops(), options=options):
+        await cluster.create(Shop(kw.Meta("one"), spec=ShopSpec(size=2)))
+        await cluster.eventually(Shop, "one", lambda shop: shop.status.ready == 2)
+    failed = find_reconcile(path, "last")
+    assert failed.record.outcome == "error"
+    assert [write.status for write in failed.record.writes] == [403]
+    replayed = await replay(shops(), failed)
+    assert replayed.differences == [], "\n".join(replayed.differences)
+    assert "no more than two" in replayed.record.error
+
+
+async def test_the_time_is_the_one_of_the_recorded_reconcile(cluster: Cluster, tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    records = await recorded_run(cluster, path)
+    first = next(record for record in records if record.writes)
+    replayed = await replay(shops(), find_reconcile(path, first.id))
+    assert abs((replayed.record.started_at - first.started_at).total_seconds()) < 60
+    assert abs((replayed.record.writes[-1].at - first.writes[-1].at).total_seconds()) < 60
+
+
+async def test_an_external_system_is_replaced_by_the_lifespan_for_planning(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    path = tmp_path / "record"
+    records = await recorded_run(cluster, path)
+    entered: list[str] = []
+
+    @asynccontextmanager
+    async def outside() -> AsyncGenerator[None]:
+        entered.append("outside")
+        yield
+
+    @asynccontextmanager
+    async def planned() -> AsyncGenerator[None]:
+        entered.append("planned")
+        yield
+
+    recorded = find_reconcile(path, records[0].id)
+    with pytest.raises(ReplayError, match="has a lifespan, which may access an external system"):
+        await replay(shops(lifespan=outside), recorded)
+    assert entered == []
+    await replay(shops(lifespan=outside, planning=planned), recorded)
+    assert entered == ["planned"]
+
+
+async def test_what_cannot_be_replayed_is_refused_in_one_line(cluster: Cluster, tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    records = await recorded_run(cluster, path)
+    with pytest.raises(ReplayError, match="has no reconcile nonsense"):
+        find_reconcile(path, "nonsense")
+    with pytest.raises(ReplayError, match="has no reconcile that failed"):
+        find_reconcile(path, "last")
+    with pytest.raises(ReplayError, match="several reconciles whose id begins with"):
+        find_reconcile(path, "")
+    with pytest.raises(ReplayError, match="No such file"):
+        find_reconcile(tmp_path / "missing", "last")
+    with pytest.raises(ReplayError, match="has no controller 'shops', which made the record: it has others"):
+        await replay(shops(name="others"), find_reconcile(path, records[0].id))
+
+
+PROGRAM = '''
+import kubewright as kw
+from kubewright.api.builtin import core_v1
+
+
+class LampSpec(kw.Model):
+    watts: int = 5
+
+
+class LampStatus(kw.Model):
+    on: bool = False
+
+
+class Lamp(kw.Resource[LampSpec, LampStatus], group="replay.kubewright.dev", version="v1"):
+    """A lamp."""
+
+
+@kw.controller(Lamp, owns=[core_v1.ConfigMap])
+async def lamps(
+    lamp: Lamp, ctx: kw.Context
+) -> None:
+    """Light it."""
+    watts = lamp.spec.watts
+    await ctx.apply(core_v1.ConfigMap(kw.Meta(lamp.metadata.name), data={"watts": str(watts)}))
+
+
+operator = kw.Operator(lamps, name="lamps")
+'''
+
+
+@pytest.fixture
+async def lamp_record(cluster: Cluster, tmp_path: Path) -> Path:
+    """Record an operator in a file of its own; return its folder."""
+    (tmp_path / "lamps.py").write_text(PROGRAM)
+    space: dict[str, object] = {"__name__": "lamps"}
+    exec(compile(PROGRAM, tmp_path / "lamps.py", "exec"), space)  # noqa: S102 (an author's program)
+    options = ManagerOptions(
+        metrics_bind_address="0", health_probe_bind_address="0", record=tmp_path / "record"
+    )
+    lamp = space["Lamp"]
+    async with cluster.running(space["operator"], options=options):  # type: ignore[arg-type]
+        await cluster.create(lamp(kw.Meta("desk")))  # type: ignore[operator]
+        await cluster.eventually(core_v1.ConfigMap, "desk", lambda found: found.data["watts"] == "5")
+    return tmp_path
+
+
+async def command(*arguments: str) -> int:
+    def run() -> int:
+        with pytest.raises(SystemExit) as ended:
+            main(["replay", *arguments])
+        return int(ended.value.code or 0)
+
+    # A command has an event loop of its own, so it needs a thread of its own.
+    return await asyncio.to_thread(run)
+
+
+async def test_the_command_compares_and_writes_a_test_that_holds(
+    lamp_record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = next(line for line in read_lines(lamp_record / "record") if isinstance(line, ReconcileLine))
+    target, record = str(lamp_record / "lamps.py"), str(lamp_record / "record")
+    test = lamp_record / "test_desk.py"
+    code = await command(record, target, "--reconcile", found.reconcile.id[:8], "--diff", "--test", str(test))
+    assert (code, capsys.readouterr().out) == (0, "the same writes, Events and outcome\n")
+    assert await asyncio.to_thread(_passes, test)
+    (lamp_record / "lamps.py").write_text(PROGRAM.replace("str(watts)", "str(watts * 2)"))
+    assert not await asyncio.to_thread(_passes, test), "the generated test notices the change"
+    assert await command(record, target, "--reconcile", found.reconcile.id, "--test", str(test)) == 1
+    assert "test_desk.py exists: choose another name with --test" in capsys.readouterr().err
+
+
+def _passes(test: Path) -> bool:
+    pytest_command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-o",
+        "asyncio_mode=auto",
+    ]
+    ended = subprocess.run(
+        [*pytest_command, str(test)], check=False, cwd=test.parent, capture_output=True, text=True
+    )
+    assert ended.returncode in (0, 1), ended.stdout + ended.stderr
+    return ended.returncode == 0
+
+
+async def test_the_debugger_stops_at_the_first_line_of_the_reconciler(lamp_record: Path) -> None:
+    found = next(line for line in read_lines(lamp_record / "record") if isinstance(line, ReconcileLine))
+    program = "from kubewright.cli import main; main()"
+    arguments = ["replay", "record", "lamps.py", "--reconcile", found.reconcile.id, "--pdb"]
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", program, *arguments),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=lamp_record,
+    )
+    output, _ = await process.communicate(b"p lamp.spec.watts * 100\nnext\np watts\ncontinue\n")
+    shown = output.decode()
+    assert process.returncode == 0, shown
+    assert "-> watts = lamp.spec.watts" in shown
+    assert "500" in shown
+    assert "create" in shown or "apply configmaps/desk" in shown
