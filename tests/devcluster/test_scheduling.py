@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import pytest_asyncio
-from devcluster_workloads import pod, selector, until, wait_for_events
+from devcluster_workloads import pod, selector, wait_for_events
 
 from kubewright.api import Meta, Quantity
 from kubewright.api.builtin import apps_v1, core_v1, meta_v1, policy_v1, scheduling_v1
 from kubewright.client import Client
 from kubewright.devcluster import DevCluster
-from kubewright.testing.cluster import Cluster
+from kubewright.testing import Cluster, eventually
 
 HOSTNAME = "kubernetes.io/hostname"
 
@@ -216,7 +216,7 @@ async def test_a_cluster_has_as_many_nodes_as_it_is_given() -> None:
             found = await client.get(apps_v1.DaemonSet, "agent", "default")
             return found.status.number_ready == 3
 
-        await until(all_ready)
+        await eventually(all_ready)
         pods = await client.list(core_v1.Pod, namespace="default")
         nodes = ["kubewright", "kubewright-2", "kubewright-3"]
         assert sorted(item.spec.node_name for item in pods) == nodes
