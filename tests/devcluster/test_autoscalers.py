@@ -150,3 +150,28 @@ async def test_autoscalers_desire_no_change_without_metrics(cluster: Cluster) ->
         Scaler, "api", lambda item: "ScalingActive" in conditions_of(item), timeout=60
     )
     assert (found.status.current_replicas, found.status.desired_replicas) == (2, 0)
+
+
+async def test_two_autoscalers_of_the_same_pods_are_reported(cluster: Cluster) -> None:
+    await cluster.create(deployment("web", 1))
+    await cluster.eventually(apps_v1.Deployment, "web", lambda item: item.status.ready_replicas == 1)
+    for name in ("first", "second"):
+        target = autoscaling_v2.CrossVersionObjectReference(
+            api_version="apps/v1", kind="Deployment", name="web"
+        )
+        spec = autoscaling_v2.HorizontalPodAutoscalerSpec(scale_target_ref=target, max_replicas=3)
+        await cluster.create(Scaler(Meta(name), spec=spec))
+    for name in ("first", "second"):
+        found = await cluster.eventually(
+            Scaler,
+            name,
+            lambda item: conditions_of(item).get("ScalingActive") == ("False", "AmbiguousSelector"),
+            timeout=90,
+        )
+        (message,) = [item.message for item in found.status.conditions if item.type == "ScalingActive"]
+        start = "pods by selector app=web are controlled by multiple HPAs: "
+        assert message.startswith(start)
+        both = {f"{cluster.namespace}/first", f"{cluster.namespace}/second"}
+        # The order is random on the real server.
+        assert message.removeprefix(start) in {f"[{a} {b}]" for a in both for b in both - {a}}
+    await wait_for_events(cluster, ("HorizontalPodAutoscaler", "AmbiguousSelector", start))

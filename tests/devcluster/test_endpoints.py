@@ -109,3 +109,89 @@ async def test_the_endpoints_of_a_deleted_service_are_deleted(cluster: Cluster) 
         return not await slices_of(cluster, "web")
 
     await eventually(gone)
+
+
+def external(name: str, *addresses: str) -> core_v1.Endpoints:
+    subset = core_v1.EndpointSubset(
+        addresses=[core_v1.EndpointAddress(ip=address) for address in addresses],
+        not_ready_addresses=[core_v1.EndpointAddress(ip="192.0.2.99", hostname="slow")],
+        ports=[core_v1.EndpointPort(name="web", port=8080, protocol="TCP")],
+    )
+    metadata = Meta(name, labels={"team": "blue"}, annotations={"example.com/note": "mine"})
+    return core_v1.Endpoints(metadata, subsets=[subset])
+
+
+async def mirrored(cluster: Cluster, name: str) -> list[discovery_v1.EndpointSlice]:
+    labels = f"kubernetes.io/service-name={name}"
+    return list(
+        await cluster.client.list(discovery_v1.EndpointSlice, namespace=cluster.namespace, labels=labels)
+    )
+
+
+async def test_endpoints_of_a_service_without_a_selector_are_mirrored(cluster: Cluster) -> None:
+    bare = service("outside")
+    bare.spec.selector = {}
+    await cluster.create(bare)
+    made = await cluster.create(external("outside", "192.0.2.1", "192.0.2.2", "2001:db8::1"))
+
+    async def both_families() -> bool:
+        return len(await mirrored(cluster, "outside")) == 2
+
+    await eventually(both_families)
+    found = {item.address_type: item for item in await mirrored(cluster, "outside")}
+    four, six = found["IPv4"], found["IPv6"]
+    assert four.metadata.labels == {
+        "team": "blue",
+        "kubernetes.io/service-name": "outside",
+        "endpointslice.kubernetes.io/managed-by": "endpointslicemirroring-controller.k8s.io",
+    }
+    assert four.metadata.annotations == {"example.com/note": "mine"}
+    (owner,) = four.metadata.owner_references
+    assert (owner.kind, owner.uid, owner.controller) == ("Endpoints", made.metadata.uid, True)
+    states = {item.addresses[0]: (item.conditions.ready, item.hostname) for item in four.endpoints}
+    assert states == {
+        "192.0.2.1": (True, None),
+        "192.0.2.2": (True, None),
+        "192.0.2.99": (False, "slow"),
+    }
+    assert [(item.name, item.port, item.protocol) for item in four.ports] == [("web", 8080, "TCP")]
+    assert [item.addresses for item in six.endpoints] == [["2001:db8::1"]]
+    subsets = [{"addresses": [{"ip": "192.0.2.7"}], "ports": [{"name": "web", "port": 8080}]}]
+    await cluster.client.patch(made, {"subsets": subsets})
+
+    async def changed() -> bool:
+        now = await mirrored(cluster, "outside")
+        return [item.addresses for one in now for item in one.endpoints] == [["192.0.2.7"]]
+
+    await eventually(changed)
+    await cluster.client.delete(made)
+
+    async def gone() -> bool:
+        return not await mirrored(cluster, "outside")
+
+    await eventually(gone)
+
+
+async def test_endpoints_that_say_so_are_not_mirrored(cluster: Cluster) -> None:
+    for name in ("skipped", "marker"):
+        bare = service(name)
+        bare.spec.selector = {}
+        await cluster.create(bare)
+    skipped = external("skipped", "192.0.2.1")
+    skipped.metadata.labels["endpointslice.kubernetes.io/skip-mirror"] = "true"
+    made = await cluster.create(skipped)
+    await cluster.create(external("marker", "192.0.2.2"))
+
+    async def marked() -> bool:
+        return bool(await mirrored(cluster, "marker"))
+
+    await eventually(marked)
+    assert await mirrored(cluster, "skipped") == []
+    await cluster.client.patch(
+        made, {"metadata": {"labels": {"endpointslice.kubernetes.io/skip-mirror": None}}}
+    )
+
+    async def mirrored_now() -> bool:
+        return bool(await mirrored(cluster, "skipped"))
+
+    await eventually(mirrored_now)

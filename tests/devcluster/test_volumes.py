@@ -5,7 +5,7 @@ import secrets
 from devcluster_workloads import pod, wait_for_events
 
 from kubewright.api import Meta, Quantity
-from kubewright.api.builtin import core_v1
+from kubewright.api.builtin import core_v1, storage_v1
 from kubewright.testing import Cluster, eventually
 
 
@@ -121,3 +121,27 @@ async def test_a_pod_whose_claim_is_missing_waits_for_it(cluster: Cluster) -> No
         return is_bound(await cluster.get(core_v1.PersistentVolumeClaim, "later"))
 
     await eventually(settled)
+
+
+async def test_a_volume_attributes_class_in_use_is_protected(cluster: Cluster) -> None:
+    name = f"gold-{secrets.token_hex(3)}"
+    made = await cluster.client.create(
+        storage_v1.VolumeAttributesClass(
+            Meta(name), driver_name="disk.example.com", parameters={"iops": "1000"}
+        )
+    )
+    await cluster.eventually(
+        storage_v1.VolumeAttributesClass,
+        name,
+        lambda found: found.metadata.finalizers == ["kubernetes.io/vac-protection"],
+    )
+    using = claim("using", "none")
+    using.spec.volume_attributes_class_name = name
+    used = await cluster.create(using)
+    await cluster.client.delete(made)
+    found = await cluster.eventually(
+        storage_v1.VolumeAttributesClass, name, lambda found: found.metadata.deletion_timestamp is not None
+    )
+    assert found.metadata.finalizers == ["kubernetes.io/vac-protection"]
+    await cluster.client.delete(used)
+    await cluster.eventually_gone(storage_v1.VolumeAttributesClass, name)

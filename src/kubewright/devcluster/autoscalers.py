@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from kubewright.api import ApiError, Kind, Object
-from kubewright.api.builtin import apps_v1, autoscaling_v2
+from kubewright.api import ApiError, Kind, Object, ObjectKey, parse_labels
+from kubewright.api.builtin import apps_v1, autoscaling_v2, core_v1
 from kubewright.client import Client
-from kubewright.controller import Context, Controller, Index, Options, Result, watch
+from kubewright.controller import Change, Context, Controller, Index, Options, Result, watch
 from kubewright.devcluster import clock
 
 NAME = "horizontal-pod-autoscaler"
@@ -61,6 +61,29 @@ class Autoscalers:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._selectors: dict[ObjectKey, str] = {}
+        """The selectors of the targets, by the key of the autoscaler."""
+
+    def observe(self, change: Change[Autoscaler]) -> bool:
+        """Drop the selector of a deleted autoscaler; return True."""
+        if change.after is None:
+            self._selectors.pop(change.key, None)
+        return True
+
+    async def _autoscalers_of_pods(self, scaler: Autoscaler, selector: str) -> list[ObjectKey]:
+        """Return the autoscalers whose targets select the Pods of this one's target."""
+        self._selectors[scaler.key] = selector
+        near = {
+            key: parse_labels(text)
+            for key, text in self._selectors.items()
+            if key.namespace == scaler.metadata.namespace
+        }
+        if len(near) == 1:
+            return [scaler.key]
+        pods = await self._client.list(core_v1.Pod, namespace=scaler.metadata.namespace, labels=selector)
+        return sorted(
+            key for key, found in near.items() if any(found.matches(pod.metadata.labels) for pod in pods)
+        )
 
     async def reconcile(self, scaler: Autoscaler, ctx: Context) -> Result | None:
         """Read the scale of the target, correct it if it is out of bounds, and update the status."""
@@ -129,6 +152,14 @@ class Autoscalers:
             if _set(status, "ScalingActive", "False", "InvalidSelector", message, now):
                 ctx.warn("SelectorRequired", "selector is required")
                 ctx.warn("FailedComputeMetricsReplicas", "selector is required")
+        elif len(others := await self._autoscalers_of_pods(scaler, scale.status.selector)) > 1:
+            status.desired_replicas = scaler.status.desired_replicas
+            status.current_metrics = []
+            shown = " ".join(map(str, others))
+            message = f"pods by selector {scale.status.selector} are controlled by multiple HPAs: [{shown}]"
+            if _set(status, "ScalingActive", "False", "AmbiguousSelector", message, now):
+                ctx.warn("AmbiguousSelector", message)
+                ctx.warn("FailedComputeMetricsReplicas", message)
         else:
             status.desired_replicas = scaler.status.desired_replicas
             reason, why, of = missing_metric(scaler)
@@ -169,11 +200,13 @@ def _as_target(kind: str) -> Callable[[Object], str]:
 
 def controller(client: Client) -> Controller[Autoscaler]:
     """Declare the HorizontalPodAutoscaler controller."""
+    scalers = Autoscalers(client)
     kinds = (apps_v1.Deployment, apps_v1.StatefulSet, apps_v1.ReplicaSet)
     return Controller(
         Autoscaler,
-        Autoscalers(client),
+        scalers,
         name=NAME,
+        when=scalers.observe,
         watches=[watch(kind, via=autoscalers_by_target, key=_as_target(kind.__name__)) for kind in kinds],
         options=Options(reporter=NAME),
     )

@@ -1,4 +1,8 @@
-"""The EndpointSlice and Endpoints controllers: the addresses of the Pods behind each Service."""
+"""The EndpointSlice and Endpoints controllers: the addresses behind each Service.
+
+For a Service with a selector they are those of its Pods. Endpoints that users write for a Service without a selector are
+mirrored to EndpointSlices.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +21,17 @@ ENDPOINTS_MANAGED_BY = "endpoints.kubernetes.io/managed-by"
 SERVICE_NAME = "kubernetes.io/service-name"
 HEADLESS = "service.kubernetes.io/headless"
 SLICE_SIZE = 100
+SLICES_MANAGER = "endpointslice-controller.k8s.io"
+MIRROR = "endpointslice-mirroring-controller"
+MIRROR_MANAGER = "endpointslicemirroring-controller.k8s.io"
+MIRRORED_SIZE = 1000
+"""Maximum number of addresses of a subset that are mirrored."""
+SKIP_MIRROR = "endpointslice.kubernetes.io/skip-mirror"
+LEADER = "control-plane.alpha.kubernetes.io/leader"
+_UNMIRRORED_ANNOTATIONS = (
+    "endpoints.kubernetes.io/last-change-trigger-time",
+    "kubectl.kubernetes.io/last-applied-configuration",
+)
 
 Port = tuple[str, str, int, str | None]
 """A port of an endpoint: name, protocol, number, application protocol."""
@@ -90,7 +105,7 @@ def slices_of(service: core_v1.Service, pods: Sequence[core_v1.Pod]) -> Iterator
         groups[()] = []
     labels = {
         **service.metadata.labels,
-        MANAGED_BY: "endpointslice-controller.k8s.io",
+        MANAGED_BY: SLICES_MANAGER,
         SERVICE_NAME: service.metadata.name,
         **_headless(service),
     }
@@ -164,7 +179,7 @@ async def reconcile(service: core_v1.Service, ctx: Context) -> Result | None:
     pods = sorted(filter(has_endpoint, found), key=lambda pod: pod.metadata.name)
     desired = {item.metadata.name: item for item in slices_of(service, pods)}
     for item in await ctx.list(slices_by_owner, service.metadata.uid):
-        managed = item.metadata.labels.get(MANAGED_BY) == "endpointslice-controller.k8s.io"
+        managed = item.metadata.labels.get(MANAGED_BY) == SLICES_MANAGER
         if managed and item.metadata.name not in desired:
             await ctx.delete(item)
     for item in desired.values():
@@ -173,11 +188,97 @@ async def reconcile(service: core_v1.Service, ctx: Context) -> Result | None:
     return None
 
 
-async def delete_orphaned_endpoints(endpoints: core_v1.Endpoints, ctx: Context) -> None:
-    """Delete the Endpoints of a deleted Service, which have no owner reference."""
-    ours = endpoints.metadata.labels.get(ENDPOINTS_MANAGED_BY) == ENDPOINTS
-    if ours and await ctx.find(core_v1.Service, endpoints.metadata.name) is None:
+def is_mirrored(endpoints: core_v1.Endpoints, service: core_v1.Service | None) -> bool:
+    """Return True if Endpoints are mirrored: those of a Service without a selector, unless they say otherwise."""
+    meta = endpoints.metadata
+    skipped = meta.labels.get(SKIP_MIRROR) == "true" or LEADER in meta.annotations
+    return not skipped and service is not None and not service.spec.selector
+
+
+def mirrored_slices(endpoints: core_v1.Endpoints) -> Iterator[discovery_v1.EndpointSlice]:
+    """Build the EndpointSlices of Endpoints: one for each set of ports and type of address."""
+    meta = endpoints.metadata
+    groups: defaultdict[tuple[str, tuple[Port, ...]], list[discovery_v1.Endpoint]] = defaultdict(list)
+    for ports, ready, address in _repacked(endpoints):
+        family = "IPv6" if ":" in address.ip else "IPv4"
+        endpoint = discovery_v1.Endpoint(
+            addresses=[address.ip],
+            conditions=discovery_v1.EndpointConditions(ready=ready),
+            hostname=address.hostname or None,
+            node_name=address.node_name,
+            target_ref=address.target_ref,
+        )
+        groups[family, ports].append(endpoint)
+    for (family, ports), members in sorted(groups.items(), key=lambda group: str(group[0])):
+        yield discovery_v1.EndpointSlice(
+            Meta(
+                f"{meta.name}-{short_hash([meta.uid, family, ports])[:5]}",
+                namespace=meta.namespace,
+                generate_name=f"{meta.name}-",
+                labels={**meta.labels, SERVICE_NAME: meta.name, MANAGED_BY: MIRROR_MANAGER},
+                annotations={
+                    key: value
+                    for key, value in meta.annotations.items()
+                    if key not in _UNMIRRORED_ANNOTATIONS
+                },
+            ),
+            address_type=family,
+            endpoints=members[:MIRRORED_SIZE],
+            ports=[
+                discovery_v1.EndpointPort(name=name, protocol=protocol, port=number, app_protocol=app)
+                for name, protocol, number, app in ports
+            ],
+        )
+
+
+def _repacked(
+    endpoints: core_v1.Endpoints,
+) -> Iterator[tuple[tuple[Port, ...], bool, core_v1.EndpointAddress]]:
+    """Yield each address once for each readiness, with all ports that the subsets give it."""
+    found: dict[tuple[str, bool], tuple[core_v1.EndpointAddress, dict[Port, None]]] = {}
+    for subset in endpoints.subsets:
+        ports = {
+            (item.name, item.protocol or "TCP", item.port, item.app_protocol): None for item in subset.ports
+        }
+        for ready, addresses in ((True, subset.addresses), (False, subset.not_ready_addresses)):
+            for address in addresses:
+                _, known = found.setdefault((str(address), ready), (address, {}))
+                known.update(ports)
+    for (_, ready), (address, ports) in found.items():
+        yield tuple(sorted(ports, key=str)), ready, address
+
+
+@ignore_terminating_namespace
+async def mirror_or_delete(endpoints: core_v1.Endpoints, ctx: Context) -> Result | None:
+    """Mirror Endpoints to EndpointSlices, or delete those whose Service, which has no owner reference, is gone."""
+    service = await ctx.find(core_v1.Service, endpoints.metadata.name)
+    if service is None and endpoints.metadata.labels.get(ENDPOINTS_MANAGED_BY) == ENDPOINTS:
         await ctx.delete(endpoints)
+        return None
+    desired: dict[str, discovery_v1.EndpointSlice] = {}
+    if is_mirrored(endpoints, service):
+        desired = {item.metadata.name: item for item in mirrored_slices(endpoints)}
+        skipped = sum(
+            max(len(item.addresses) + len(item.not_ready_addresses) - MIRRORED_SIZE, 0)
+            for item in endpoints.subsets
+        )
+        if skipped:
+            ctx.warn(
+                "TooManyAddressesToMirror",
+                f"A max of {MIRRORED_SIZE} addresses can be mirrored to EndpointSlices per Endpoints subset. "
+                f"{skipped} addresses were skipped",
+            )
+    for item in await ctx.list(slices_by_owner, endpoints.metadata.uid):
+        if item.metadata.labels.get(MANAGED_BY) == MIRROR_MANAGER and item.metadata.name not in desired:
+            await ctx.delete(item)
+    for item in desired.values():
+        await ctx.apply(item)
+    return None
+
+
+def _selector_changed(change: Change[core_v1.Service]) -> bool:
+    old, new = change.old, change.new
+    return old is None or new is None or bool(old.spec.selector) != bool(new.spec.selector)
 
 
 def _endpoint_changed(change: Change[core_v1.Pod]) -> bool:
@@ -198,7 +299,7 @@ def _same_key(service: core_v1.Service) -> list[ObjectKey]:
 
 
 def controllers() -> tuple[Controller[core_v1.Service], Controller[core_v1.Endpoints]]:
-    """Declare the EndpointSlice controller and the controller that deletes orphaned Endpoints."""
+    """Declare the EndpointSlice controller, and the controller that mirrors or deletes Endpoints."""
     slices = Controller(
         core_v1.Service,
         reconcile,
@@ -220,12 +321,13 @@ def controllers() -> tuple[Controller[core_v1.Service], Controller[core_v1.Endpo
         concurrency=4,
         options=Options(reporter=SLICES),
     )
-    cleanup = Controller(
+    mirror = Controller(
         core_v1.Endpoints,
-        delete_orphaned_endpoints,
+        mirror_or_delete,
         name=ENDPOINTS,
-        watches=[watch(core_v1.Service, map=_same_key, when=on("delete"))],
-        needs=[needs(core_v1.Endpoints, "delete")],
-        options=Options(reporter=ENDPOINTS),
+        owns=[owned(discovery_v1.EndpointSlice)],
+        watches=[watch(core_v1.Service, map=_same_key, when=_selector_changed)],
+        needs=[needs(core_v1.Endpoints, "delete"), needs(discovery_v1.EndpointSlice, "delete")],
+        options=Options(reporter=MIRROR),
     )
-    return slices, cleanup
+    return slices, mirror

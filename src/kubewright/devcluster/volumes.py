@@ -1,10 +1,10 @@
-"""The controllers of PersistentVolumes and claims: binding, phases, and protection while in use."""
+"""The controllers of volumes, claims and VolumeAttributesClasses: binding, phases, and protection while in use."""
 
 from collections.abc import Iterable
 
 from kubewright.api import ApiError, Object, ObjectKey, Quantity, label_selector
 from kubewright.api.builtin import core_v1, storage_v1
-from kubewright.controller import Change, Context, Controller, Index, Options, needs, watch
+from kubewright.controller import Change, Context, Controller, Index, Options, needs, on, watch
 from kubewright.devcluster.provisioner import DEFAULT, PROVISIONED_BY, PROVISIONER, SELECTED_NODE
 from kubewright.devcluster.workloads import is_pod_finished
 
@@ -14,6 +14,8 @@ BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 BETA_PROVISIONER = "volume.beta.kubernetes.io/storage-provisioner"
 CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
 VOLUME_PROTECTION = "kubernetes.io/pv-protection"
+CLASS_PROTECTION = "kubernetes.io/vac-protection"
+CLASS_PROTECTOR = "vac-protection-controller"
 _ZERO = Quantity("0")
 
 pending_claims: Index[core_v1.PersistentVolumeClaim] = Index(
@@ -243,6 +245,32 @@ async def _phase(volume: core_v1.PersistentVolume, ctx: Context) -> str:
     return "Released" if reference.uid else "Available"
 
 
+def attributes_classes_of(obj: core_v1.PersistentVolumeClaim | core_v1.PersistentVolume) -> list[ObjectKey]:
+    """Return the keys of the VolumeAttributesClasses that a claim or a volume uses, or is about to use."""
+    names = [obj.spec.volume_attributes_class_name]
+    if isinstance(obj, core_v1.PersistentVolumeClaim):
+        names.append(obj.status.current_volume_attributes_class_name)
+        if obj.status.modify_volume_status is not None:
+            names.append(obj.status.modify_volume_status.target_volume_attributes_class_name)
+    return [ObjectKey("", name) for name in dict.fromkeys(names) if name]
+
+
+async def protect_class(item: storage_v1.VolumeAttributesClass, ctx: Context) -> None:
+    """Add the protection finalizer, and remove it from a terminating class that nothing uses."""
+    if item.metadata.deletion_timestamp is None:
+        if CLASS_PROTECTION not in item.metadata.finalizers:
+            finalizers = [*item.metadata.finalizers, CLASS_PROTECTION]
+            version = item.metadata.resource_version
+            await ctx.patch(item, {"metadata": {"finalizers": finalizers, "resourceVersion": version}})
+        return
+    for kind in (core_v1.PersistentVolume, core_v1.PersistentVolumeClaim):
+        # Ask the server: what uses the class may be too new for the cache.
+        for obj in await ctx.live.list(kind, all_namespaces=True):
+            if item.key in attributes_classes_of(obj):
+                return
+    await _drop_finalizer(item, CLASS_PROTECTION, ctx)
+
+
 def _claim_of(volume: core_v1.PersistentVolume) -> list[ObjectKey]:
     reference = volume.spec.claim_ref
     return [ObjectKey(reference.namespace, reference.name)] if reference is not None else []
@@ -264,8 +292,12 @@ def _pending(_: object) -> str:
     return "pending"
 
 
-def controllers() -> tuple[Controller[core_v1.PersistentVolumeClaim], Controller[core_v1.PersistentVolume]]:
-    """Declare the controllers of claims and of volumes."""
+def controllers() -> tuple[
+    Controller[core_v1.PersistentVolumeClaim],
+    Controller[core_v1.PersistentVolume],
+    Controller[storage_v1.VolumeAttributesClass],
+]:
+    """Declare the controllers of claims, of volumes and of VolumeAttributesClasses."""
     claims = Controller(
         core_v1.PersistentVolumeClaim,
         bind,
@@ -291,4 +323,15 @@ def controllers() -> tuple[Controller[core_v1.PersistentVolumeClaim], Controller
         needs=[needs(core_v1.PersistentVolume, "patch", "delete")],
         options=Options(reporter=BINDER, reconcile_terminating=True),
     )
-    return claims, volumes
+    classes = Controller(
+        storage_v1.VolumeAttributesClass,
+        protect_class,
+        name=CLASS_PROTECTOR,
+        watches=[
+            watch(core_v1.PersistentVolumeClaim, map=attributes_classes_of, when=on("update", "delete")),
+            watch(core_v1.PersistentVolume, map=attributes_classes_of, when=on("update", "delete")),
+        ],
+        needs=[needs(storage_v1.VolumeAttributesClass, "patch")],
+        options=Options(reporter=CLASS_PROTECTOR, reconcile_terminating=True),
+    )
+    return claims, volumes, classes

@@ -8,6 +8,8 @@ from kubewright.api import FieldError, JsonObject, problems
 from kubewright.devserver import EndpointRequest, StatusError, SubresourceEndpoint, choose_container
 from kubewright.http.server import BodyWriter, Request, Response, Stream, Upgrade
 from kubewright.http.server.websocket import VERSION, WebSocket, accept_headers
+from kubewright.processpods.streaming import port_channels
+from kubewright.processpods.streaming.port_channels import MAX_PORTS, PortChannels
 from kubewright.processpods.streaming.requests import CommandRequest, LogRequest, OutputStream, Run, Terminal
 from kubewright.processpods.streaming.session import PROTOCOLS, Session
 from kubewright.processpods.streaming.tunnel import PROTOCOL, Tunnel
@@ -43,10 +45,27 @@ def pod_endpoints(containers: ProcessContainers) -> Mapping[str, SubresourceEndp
     async def forward(call: EndpointRequest) -> Upgrade:
         call.authorize_create()
         dial = containers.forward(call.api.get("", "pods", call.namespace, call.name))
+        if call.request.query.get("ports"):
+            channels = PortChannels(call.name, _ports(call.request), dial)
+            return _upgrade(call.request, (port_channels.PROTOCOL,), channels, channels.serve)
         tunnel = Tunnel(call.name, dial)
         return _upgrade(call.request, (PROTOCOL,), tunnel, tunnel.serve)
 
     return {"log": log, "exec": execute, "attach": attach, "portforward": forward}
+
+
+def _ports(request: Request) -> list[int]:
+    """Return the ports of a port-forward over channels."""
+    texts = [text for given in request.query["ports"] for text in given.split(",")]
+    ports = [int(text) if text.isdecimal() else 0 for text in texts]
+    for text, port in zip(texts, ports, strict=True):
+        if not 0 < port < 65536:
+            raise StatusError.bad_request(f"invalid port {problems.quoted(text)}: expected 1 to 65535")
+    if len(ports) > MAX_PORTS:
+        raise StatusError.bad_request(
+            f"{len(ports)} ports are too many: at most {MAX_PORTS} can be forwarded"
+        )
+    return ports
 
 
 def _command_request(call: EndpointRequest) -> tuple[JsonObject, str, CommandRequest]:
