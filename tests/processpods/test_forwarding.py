@@ -1,15 +1,23 @@
-"""`kubectl port-forward` to process Pods."""
+"""Port-forward to process Pods, by kubectl and over WebSocket channels."""
 
 import asyncio
+import base64
 import contextlib
+import os
 import socket
+import ssl
+import struct
 import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+import yaml
 
 from kubewright.api.builtin import core_v1
+from kubewright.http.server.websocket import Opcode, frame, unmasked
 from kubewright.testing import Cluster
 
 from .shells import is_running, shell
@@ -63,6 +71,89 @@ async def test_a_port_of_another_program_is_not_the_pods(cluster: Cluster, kubec
             assert kubectl.stdout is not None
             output = (await asyncio.wait_for(kubectl.stdout.read(), 60)).decode()
     assert f"no process of the Pod listens on port {number}" in output
+
+
+@contextlib.asynccontextmanager
+async def port_channels(
+    cluster: Cluster, folder: Path, pod: str, ports: str
+) -> AsyncGenerator[tuple[int, asyncio.StreamReader, asyncio.StreamWriter], None]:
+    """Ask for ports over WebSocket channels, as clients without SPDY do; yield the status of the response."""
+    found: Any = yaml.safe_load(await asyncio.to_thread(cluster.kubeconfig.read_text))
+    server, user = found["clusters"][0]["cluster"], found["users"][0]["user"]
+    context = ssl.create_default_context(cadata=_decoded(server["certificate-authority-data"]))
+    pair = folder / "client.pem"
+    await asyncio.to_thread(
+        pair.write_text, _decoded(user["client-certificate-data"]) + _decoded(user["client-key-data"])
+    )
+    context.load_cert_chain(pair)
+    url = urlsplit(str(server["server"]))
+    reader, writer = await asyncio.open_connection(url.hostname, url.port, ssl=context)
+    path = f"/api/v1/namespaces/{cluster.namespace}/pods/{pod}/portforward?ports={ports}"
+    lines = [
+        f"GET {path} HTTP/1.1",
+        f"Host: {url.netloc}",
+        "Connection: Upgrade",
+        "Upgrade: websocket",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Protocol: v4.channel.k8s.io",
+    ]
+    writer.write("\r\n".join([*lines, "", ""]).encode())
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+        yield int(head.split()[1]), reader, writer
+    finally:
+        writer.transport.abort()
+
+
+def _decoded(data: str) -> str:
+    return base64.b64decode(data).decode()
+
+
+async def receive(reader: asyncio.StreamReader) -> tuple[Opcode, bytes]:
+    """Read one frame of the server."""
+    first, size = await reader.readexactly(2)
+    if size == 126:
+        (size,) = struct.unpack("!H", await reader.readexactly(2))
+    return Opcode(first & 0x0F), await reader.readexactly(size)
+
+
+def send(writer: asyncio.StreamWriter, data: bytes) -> None:
+    """Send a short message, masked as clients must."""
+    mask, made = os.urandom(4), frame(Opcode.BINARY, data)
+    writer.write(bytes([made[0], made[1] | 0x80]) + mask + unmasked(data, mask))
+
+
+async def test_ports_are_forwarded_over_channels(cluster: Cluster, tmp_path: Path) -> None:
+    pod = shell("echo", "")
+    container = pod.spec.containers[0]
+    container.command = ["python3", "-c", ECHO, ":18088"]
+    container.readiness_probe = core_v1.Probe(
+        tcp_socket=core_v1.TCPSocketAction(port=18088), period_seconds=1
+    )
+    await cluster.create(pod)
+    await cluster.eventually(core_v1.Pod, "echo", is_running)
+    async with port_channels(cluster, tmp_path, "echo", "18088,18089") as (status, reader, writer):
+        assert status == 101
+        starts = [await receive(reader) for _ in range(4)]
+        ports = [(18088).to_bytes(2, "little"), (18089).to_bytes(2, "little")]
+        assert starts == [(Opcode.BINARY, bytes([number]) + ports[number // 2]) for number in range(4)]
+        opcode, refused = await receive(reader)
+        assert (opcode, refused[0]) == (Opcode.BINARY, 3)
+        assert b"error forwarding port 18089 to pod echo" in refused
+        for line in (b"hello\n", b"again\n"):
+            send(writer, b"\0" + line)
+            assert await receive(reader) == (Opcode.BINARY, b"\0" + line)
+
+
+@pytest.mark.parametrize("ports", ["0", "http", "65536", "80,"])
+async def test_rejects_ports_that_are_not_numbers_of_ports(
+    cluster: Cluster, tmp_path: Path, ports: str
+) -> None:
+    await cluster.create(shell("lone", "exec sleep 1000"))
+    await cluster.eventually(core_v1.Pod, "lone", is_running)
+    async with port_channels(cluster, tmp_path, "lone", ports) as (status, _, _):
+        assert status == 400
 
 
 @contextlib.asynccontextmanager

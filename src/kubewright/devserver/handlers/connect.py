@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Literal
 
-from kubewright.api import GroupVersionKind
+from kubewright.api import GroupVersionKind, problems
 from kubewright.devserver.handlers.bodies import read_kind, read_object
 from kubewright.devserver.handlers.resource_request import ResourceRequest
 from kubewright.devserver.merge import update_managed_fields
@@ -100,14 +100,26 @@ def _connection(target: ResourceRequest, gvk: GroupVersionKind) -> JsonObject:
         path = f"/{'/'.join(target.info.rest)}" if target.info.rest else request.one("path")
         return options | ({"path": path} if path else {})
     if gvk.kind == "PodPortForwardOptions":
-        ports = [int(text) for each in request.query.get("ports", ()) for text in each.split(",") if text]
-        return options | ({"ports": ports} if ports else {})
+        texts = [text for each in request.query.get("ports", ()) for text in each.split(",")]
+        return options | ({"ports": [_port(text) for text in texts]} if texts else {})
     options |= {name: True for name in _FLAGS if request.flag(name)}
     if container := request.one("container"):
         options["container"] = container
     if command := request.query.get("command"):
         options["command"] = list(command)
     return options
+
+
+def _port(text: str) -> int:
+    """Parse a port as kube-apiserver does, with its message."""
+    if not text.isdecimal() or not text.isascii():
+        why = "invalid syntax"
+    elif int(text) > 65535:
+        why = "value out of range"
+    else:
+        return int(text)
+    why = f"strconv.ParseUint: parsing {problems.quoted(text)}: {why}"
+    raise StatusError.bad_request(f"cannot convert to []int32: {why}")
 
 
 def _attributes(
