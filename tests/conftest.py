@@ -42,12 +42,17 @@ SEARCHED_SIMULATIONS = 20
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that scripts/search-seeds sets."""
+    """Add the option that scripts/search-seeds sets, and the one for operators in other languages."""
     parser.addoption(
         "--search-seed",
         type=int,
         metavar="SEED",
         help="run randomised tests from this seed instead of the fixed ones",
+    )
+    parser.addoption(
+        "--languages",
+        action="store_true",
+        help="build and test the operators in Go, TypeScript, Java and Rust (tests/languages)",
     )
 
 
