@@ -6,6 +6,7 @@ places, Cargo's build directory is in the cache of kubewright.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,9 +18,18 @@ import pytest
 from kubewright.testing.controlplane import find_binaries
 
 HERE = Path(__file__).parent
+HOW_TO = HERE.parents[1] / "docs" / "how-to"
+LANGUAGES = {
+    "go": ("go", ".go"),
+    "typescript": ("ts", ".ts"),
+    "java": ("java", ".java"),
+    "rust": ("rust", ".rs"),
+}
+"""The projects, how their how-to pages mark code, and how its files are named."""
+BUILT = {"node_modules", "dist", "target"}
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def asked_for(pytestconfig: pytest.Config) -> None:
     """Skip the test unless --languages is given."""
     if not pytestconfig.getoption("--languages"):
@@ -48,7 +58,7 @@ def need(*programs: str) -> None:
 
 def copied(language: str, target: Path) -> Path:
     """Copy a project without what was built in it, so that runs at the same time do not share a build directory."""
-    built = shutil.ignore_patterns("node_modules", "dist", "target")
+    built = shutil.ignore_patterns(*BUILT)
     return shutil.copytree(HERE / language, target / language, ignore=built)
 
 
@@ -126,3 +136,20 @@ def test_rust_with_kube_rs(assets: Path) -> None:
     target = {"CARGO_TARGET_DIR": str(cache / "kubewright" / "languages" / "rust")}
     output = run("cargo", "test", project=HERE / "rust", assets=assets, variables=target)
     assert "test result: ok. 3 passed; 0 failed" in output, output
+
+
+@pytest.mark.parametrize("project", LANGUAGES)
+def test_the_how_to_page_shows_code_of_the_project(project: str) -> None:
+    mark, suffix = LANGUAGES[project]
+    page = (HOW_TO / f"envtest-{project}.md").read_text()
+    blocks = re.findall(rf"^```{mark}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    sources = [path for path in (HERE / project).rglob(f"*{suffix}") if not BUILT.intersection(path.parts)]
+    files = [without_indent(path.read_text()) for path in sources]
+    assert blocks
+    for block in blocks:
+        assert any(without_indent(block) in file for file in files), f"not in {project}:\n{block}"
+
+
+def without_indent(text: str) -> str:
+    """Return the lines that are not empty, without the space around them."""
+    return "\n".join(line.strip() for line in text.splitlines() if line.strip())
