@@ -96,9 +96,16 @@ class Comparison:
 
 
 def _heading(finding: Finding) -> str:
+    return f"== {finding.origin.case.area}: {_class(finding)[:300]}\n  repeat: {_repeat(finding)}"
+
+
+def _class(finding: Finding) -> str:
+    return " | ".join(finding.origin.key).replace("\n", " ")
+
+
+def _repeat(finding: Finding) -> str:
     case = finding.origin.case
-    again = f"scripts/compare --only {case.area} --seed {case.seed} --case {case.number}"
-    return f"== {case.area}: {' | '.join(finding.origin.key)[:300]}\n  repeat: {again}"
+    return f"scripts/compare --only {case.area} --seed {case.seed} --case {case.number}"
 
 
 def table(comparison: Comparison) -> str:
@@ -222,7 +229,9 @@ def main(arguments: Sequence[str]) -> int:
     print(f"\n{table(comparison)}")
     found = comparison.findings.values()
     if found:
-        print(f"\n{len(found)} classes of differences, {sum(item.count for item in found)} differences")
+        print(f"\n{len(found)} classes of differences:")
+        for finding in sorted(found, key=lambda item: -item.count):
+            print(f"{finding.count:5} {_repeat(finding)}  # {_class(finding)[:160]}")
     return 1 if found else 0
 
 

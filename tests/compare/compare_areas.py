@@ -2,9 +2,14 @@
 
 from dataclasses import dataclass
 
+from area_admission import admission
 from area_apply import applies
+from area_definitions import definitions
 from area_fields import fields
+from area_garbage import garbage
 from area_objects import objects
+from area_rbac import rights
+from area_reads import reads
 from area_writes import dry_runs, writes
 from compare_case import Generator
 
@@ -27,5 +32,10 @@ AREAS = {
         Area("dryrun", dry_runs),
         Area("fields", fields),
         Area("objects", objects),
+        Area("rbac", rights),
+        Area("reads", reads),
+        Area("garbage", garbage, controllers=True),
+        Area("admission", admission),
+        Area("definitions", definitions),
     )
 }

@@ -1,5 +1,6 @@
 """Make the case of a difference small: the fewest requests, then the smallest bodies, that still show it."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,8 @@ from conformance_exchange import Step
 
 TRIES = 120
 """Replays for one difference."""
+SECONDS = 40.0
+"""Seconds for them: some cases wait for watches to end."""
 
 
 class Shrinker:
@@ -22,13 +25,13 @@ class Shrinker:
 
     def shrink(self, difference: Difference) -> Difference:
         """Return the same difference in the smallest case that was found."""
-        left = self._tries
+        left, deadline = self._tries, time.monotonic() + SECONDS
         smallest = difference
         progress = True
         while progress:
             progress = False
             for steps in _smaller(smallest):
-                if left == 0:
+                if left == 0 or time.monotonic() > deadline:
                     return smallest
                 left -= 1
                 found = self.replay(smallest, steps)

@@ -9,6 +9,7 @@ AGE = re.compile(r"(<unknown>|(\d+[smhdy]){1,2})")
 SUFFIX = re.compile(r"\b([Gg]en[-_][a-z-]*)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 TOKEN = re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]+")
 ADDRESS = re.compile(r"\b10\.0\.\d+\.\d+\b")
+ROLE_ERRORS = re.compile(r"RBAC: \[([^\]]*)\]")
 IN_TEXT = (
     # The difference of two Go structs, of which the embedded server has none.
     (re.compile(r"\n@@ .*", re.DOTALL), ""),
@@ -71,7 +72,8 @@ class Normal:
             elif name == "columnDefinitions" and isinstance(item, list):
                 found[name] = [{**column, "description": "TEXT"} for column in item]
             else:
-                found[name] = self.value(item, name)
+                # Keys of list elements in managedFields have uids in them.
+                found[self._identities(name)] = self.value(item, name)
         return found
 
     def _meta(self, metadata: dict[str, Any]) -> dict[str, Any]:
@@ -105,12 +107,17 @@ class Normal:
             return "AGE"
         return self.value(cell)
 
+    def _identities(self, text: str) -> str:
+        return UUID.sub(lambda found: self._uids.setdefault(found[0], f"UID{len(self._uids) + 1}"), text)
+
     def _text(self, text: str, key: str) -> str:
-        text = UUID.sub(lambda found: self._uids.setdefault(found[0], f"UID{len(self._uids) + 1}"), text)
+        text = self._identities(text)
         text = TIME.sub("TIME", text)
         text = TOKEN.sub("TOKEN", text)
         text = SUFFIX.sub(r"\1XXXXX", text)
         text = ADDRESS.sub("ADDRESS", text)
         for pattern, replacement in IN_TEXT:
             text = pattern.sub(replacement, text)
+        # The real server visits role bindings in no fixed order.
+        text = ROLE_ERRORS.sub(lambda found: f"RBAC: [{', '.join(sorted(found[1].split(', ')))}]", text)
         return "HASH" if key == "etag" else text
