@@ -116,5 +116,10 @@ def yaml_text(value: Any, repeats: int, chance: random.Random) -> str:
 
 
 def _repeated(value: Any, repeats: int, chance: random.Random) -> set[tuple[str | int, ...]]:
-    choices = [path for path in places(value) if isinstance(path[-1], str)]
+    # Which of `kind` and `Kind` comes last is not compared.
+    choices = [
+        path
+        for path in places(value)
+        if isinstance(path[-1], str) and path not in (("kind",), ("apiVersion",))
+    ]
     return set(chance.sample(choices, min(repeats, len(choices))))

@@ -29,7 +29,7 @@ def objects(case: CaseBuilder) -> None:
     for _ in range(_BENDS):
         body = _bent(obj, made, chance)
         case.send("POST", query(made.collection, dryRun="All", fieldValidation="Ignore"), body)
-    if made.name not in _ONLY_DRY_RUN:
+    if made.name not in _ONLY_DRY_RUN and "update" in made.verbs:
         _update(case, made, obj)
 
 

@@ -19,6 +19,17 @@ _DRAWN = (
     (re.compile(r"\([^()]*\)"), "()"),
     (re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?"), "N"),
 )
+# Names of kinds and resources, and how often the same error is reported.
+_NAMES = (
+    (
+        re.compile(r'\S+ in version "" cannot be handled as an? \w+'),
+        'KIND in version "" cannot be handled as KIND',
+    ),
+    (re.compile(r'\S+ "" (not found|already exists|is forbidden)'), r'RESOURCE "" \1'),
+    (re.compile(r"\n \| [^\n]*"), ""),
+    (re.compile(r'(\b(?:unknown|duplicate) field ""|line N: key "" already set in map)(?:,?\s+\1)+'), r"\1"),
+    (re.compile(r'(no kind "" is registered for version "") in scheme ""'), r"\1"),
+)
 _DRAWN_KEYS = {"data", "binaryData", "stringData", "labels", "annotations", "matchLabels", "nodeSelector"}
 _LAST_FIELDS = 2
 _FIELD = re.compile(r"\b[a-z]\w*(?:\[\]|\.\w+)+")
@@ -67,6 +78,8 @@ def first_difference(case: Case, pairings: list[Pairing]) -> Difference | None:
 def general(text: str) -> str:
     """Return a message without the drawn values, and with only the last names of each field's path."""
     for pattern, replacement in _DRAWN:
+        text = pattern.sub(replacement, text)
+    for pattern, replacement in _NAMES:
         text = pattern.sub(replacement, text)
     return _FIELD.sub(lambda found: ".".join(found[0].split(".")[-_LAST_FIELDS:]), text)
 

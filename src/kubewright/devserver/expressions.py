@@ -85,12 +85,22 @@ class ExpressionError(KubewrightError):
     """An expression that cannot be used."""
 
 
+def _spell_out(declared: cel.DeclaredType) -> None:
+    """Set the names of reserved words as they are: only the fields of custom resources are escaped, as in `__namespace__`."""
+    for escaped, name in list(declared.names.items()):
+        if escaped != name:
+            declared.fields[name] = declared.fields.pop(escaped)
+            declared.names[name] = declared.names.pop(escaped)
+
+
 @lru_cache(maxsize=1)
 def _standard() -> dict[str, cel.Type | cel.DeclaredType]:
     request = cel.declare(_REQUEST, name="kubernetes.AdmissionRequest")
     namespace = cel.declare(_NAMESPACE, name="kubernetes.Namespace")
     assert request is not None
     assert namespace is not None
+    for declared in (request, namespace, namespace.fields["metadata"]):
+        _spell_out(declared)
     return {
         "object": cel.DYN,
         "oldObject": cel.DYN,

@@ -48,6 +48,10 @@ class Grant:
             return f'RoleBinding "{self.binding}/{self.namespace}" of {self.role_kind} "{self.role_name}" to {self._subject_text()}'
         return f'ClusterRoleBinding "{self.binding}" of {self.role_kind} "{self.role_name}" to {self._subject_text()}'
 
+    def missing_role(self) -> str:
+        """Return the error of a binding whose role does not exist."""
+        return f'{self.role_kind.lower()}.{GROUP} "{self.role_name}" not found'
+
     def _subject_text(self) -> str:
         kind, name = self.subject.get("kind"), self.subject.get("name")
         if kind == "ServiceAccount":
@@ -96,18 +100,22 @@ class RoleAuthorizer:
         missing: list[str] = []
         for grant in self.grants(user, attributes.namespace):
             if not grant.found:
-                missing.append(f'{grant.role_kind.lower()}.{GROUP} "{grant.role_name}" not found')
+                missing.append(grant.missing_role())
             elif any(allows(rule, attributes) for rule in grant.rules):
                 return Decision(True, f"RBAC: allowed by {grant.describe()}")
-        if len(missing) > 1:
-            return Decision(False, f"RBAC: [{', '.join(missing)}]")
-        return Decision(False, f"RBAC: {missing[0]}" if missing else "")
+        return Decision(False, f"RBAC: {_joined(missing)}" if missing else "")
 
     def grants(self, user: UserInfo, namespace: str) -> Iterator[Grant]:
         """Yield the grants of a user in a namespace, cluster-wide grants first."""
         for grant in self._grants.get():
             if (not grant.namespace or grant.namespace == namespace) and grant.applies_to(user):
                 yield grant
+
+    def evaluation_error(self, user: UserInfo, namespace: str) -> str:
+        """Return the error of finding a user's rules: roles that bindings refer to and that do not exist."""
+        if MASTERS in user.groups or "AlwaysAllow" in self._modes:
+            return ""
+        return _joined([grant.missing_role() for grant in self.grants(user, namespace) if not grant.found])
 
     def rules(self, user: UserInfo, namespace: str) -> list[RoleRule]:
         """Return all rules of a user in a namespace."""
@@ -117,6 +125,12 @@ class RoleAuthorizer:
                 {"verbs": ["*"], "nonResourceURLs": ["*"]},
             ]
         return [rule for grant in self.grants(user, namespace) for rule in grant.rules]
+
+
+def _joined(errors: list[str]) -> str:
+    """Join errors as Go does, each message once."""
+    found = list(dict.fromkeys(errors))
+    return f"[{', '.join(found)}]" if len(found) > 1 else "".join(found)
 
 
 def _read_grants(api: Access) -> Iterator[Grant]:

@@ -90,7 +90,7 @@ class Reviews:
             raise StatusError.bad_request("no namespace on request")
         await call.run_validating_admission(body)
         rules = self._authorizer.rules(call.user, namespace)
-        body["status"] = {
+        status: JsonObject = {
             "resourceRules": [_resource_rule(rule) for rule in rules if rule.get("resources")],
             "nonResourceRules": [
                 {"verbs": list(rule["verbs"]), "nonResourceURLs": list(rule["nonResourceURLs"])}
@@ -99,6 +99,9 @@ class Reviews:
             ],
             "incomplete": False,
         }
+        if error := self._authorizer.evaluation_error(call.user, namespace):
+            status["evaluationError"] = error
+        body["status"] = status
         body["spec"] = {}
         return EndpointResult(body, 201)
 

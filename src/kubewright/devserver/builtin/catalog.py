@@ -46,7 +46,7 @@ _MODULES = (
 )
 # How often the real server repeats the validation of metadata in an update of these kinds.
 _META_CHECKS: Mapping[MetaChecks, Mapping[str, str]] = {
-    MetaChecks(0, 0, qualified=False): {"": "Event", "policy": "PodDisruptionBudget"},
+    MetaChecks(0, 0, qualified=False, created=False): {"": "Event", "policy": "PodDisruptionBudget"},
     MetaChecks(0, 1, qualified=False): {"coordination.k8s.io": "Lease"},
     MetaChecks(1, 0, qualified=False): {
         "admissionregistration.k8s.io": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration",

@@ -25,6 +25,7 @@ _QUOTA_RESOURCES = frozenset(
     | {f"{kind}.{name}" for kind in ("requests", "limits") for name in ("cpu", "memory", "ephemeral-storage")}
     | {"requests.storage"}
 )
+_CONTAINER_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 _LIMIT_TYPES = ("Container", "PersistentVolumeClaim", "Pod")
 _SCOPES = (
     "BestEffort",
@@ -182,6 +183,7 @@ def _validate_limit_range(obj: JsonObject) -> list[FieldError]:
         if kind in seen:
             errors.append(problems.duplicate(f"{path}.type", kind))
         seen.add(kind)
+        errors += _check_limit_names(kind, item, path)
         if kind == "Pod":
             for part in ("default", "defaultRequest"):
                 if item.get(part):
@@ -194,6 +196,31 @@ def _validate_limit_range(obj: JsonObject) -> list[FieldError]:
             text = "either minimum or maximum storage value is required, but neither was provided"
             errors.append(problems.required(f"{path}.limits", text))
         errors += _check_limits(item, path)
+    return errors
+
+
+def _check_limit_names(kind: str, item: JsonObject, path: str) -> list[FieldError]:
+    """Check the names of the limited resources: of Pods and containers, those that containers can have."""
+    errors: list[FieldError] = []
+    for part in _LIMIT_PARTS:
+        if kind == "Pod" and part in ("default", "defaultRequest"):
+            continue
+        for name in section(item, part):
+            errors += _check_limit_name(kind, f"{path}.{part}[{name}]", name)
+    return errors
+
+
+def _check_limit_name(kind: str, path: str, name: str) -> list[FieldError]:
+    errors = check.named(path, name, names.qualified_name(name))
+    huge_pages = name.startswith(("hugepages-", "requests.hugepages-"))
+    if not errors and "/" not in name and name not in _QUOTA_RESOURCES and not huge_pages:
+        errors.append(problems.invalid(path, name, "must be a standard resource type or fully qualified"))
+    if kind not in ("Container", "Pod"):
+        return errors
+    if "/" not in name and name not in _CONTAINER_RESOURCES and not name.startswith("hugepages-"):
+        errors.append(problems.invalid(path, name, "must be a standard resource for containers"))
+    elif check.is_extended(name) and names.qualified_name(f"requests.{name}"):
+        errors.append(problems.invalid(path, name, "doesn't follow extended resource name standard"))
     return errors
 
 

@@ -9,7 +9,16 @@ from kubewright.devserver.objects import JsonObject, split_api_version
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import ServedResource
 from kubewright.devserver.request.negotiation import OFFERED, PROTOBUF, YAML
-from kubewright.devserver.wire import UnknownKind, WireDecodeError, in_document_order, parse_json, parse_yaml
+from kubewright.devserver.wire import (
+    UnknownKind,
+    WireDecodeError,
+    in_document_order,
+    json_sort,
+    parse_json,
+    parse_yaml,
+    sort_keys,
+    yaml_errors,
+)
 from kubewright.http.server import JSON, Request
 
 _META_GROUP = "meta.k8s.io"
@@ -36,7 +45,9 @@ def parse(core: Core, request: Request, default: GroupVersionKind) -> tuple[Any,
     if media == JSON:
         return parse_json(request.body)
     if media == YAML:
-        return parse_yaml(request.body)
+        value, repeated = parse_yaml(request.body)
+        # YAML becomes JSON first, whose keys are sorted: unknown fields are reported in that order.
+        return sort_keys(value), repeated
     if media == PROTOBUF:
         return core.types.decode_protobuf(request.body, default)[1], []
     raise StatusError.unsupported_media_type(OFFERED)
@@ -76,22 +87,45 @@ def read_kind(
         )
         raise _unrecognized(gvk, text, request.body)
     value = cast(JsonObject, value)
-    forget = resets_ownership(value)
     custom = resource is not None and resource.custom
+    if not custom:
+        try:
+            value = value | find_kind(value)
+        except WireDecodeError as error:
+            why = f"couldn't get version/kind; json parse error: {error}"
+            raise _unrecognized(gvk, why, request.body) from None
+    forget = resets_ownership(value)
     found = _custom_kind(value, gvk, request.body) if custom else _builtin_kind(core, value, gvk)
     try:
         obj, unknown = resource.codec.decode(value) if resource is not None else core.types.decode(gvk, value)
     except WireDecodeError as error:
         raise unhandled(found, gvk, str(error)) from None
+    if not custom and media_type(request) == JSON:
+        strict = _outside_of_unknown(strict, unknown)
     faults = [*strict, *unknown]
     if strict and unknown and not custom and media_type(request) == JSON:
         faults = in_document_order(request.body, faults)
+    if strict and validation == "Strict" and media_type(request) == YAML:
+        faults = [yaml_errors(strict), *unknown]
     report_strict(faults, validation, warnings, found, gvk)
     if custom and found.kind != gvk.kind:
         obj["kind"] = found.kind
     if resource is not None:
         resource.codec.default(obj)
     return DecodedBody(obj, forget)
+
+
+def _outside_of_unknown(repeated: list[str], unknown: list[str]) -> list[str]:
+    """Return the repeated fields that are neither unknown nor inside of an unknown field: those are not read at all."""
+    if not repeated or not unknown:
+        return repeated
+    skipped = [text.removeprefix('unknown field "').removesuffix('"') for text in unknown]
+    found: list[str] = []
+    for text in repeated:
+        path = text.removeprefix('duplicate field "').removesuffix('"')
+        if not any(path == name or path.startswith((f"{name}.", f"{name}[")) for name in skipped):
+            found.append(text)
+    return found
 
 
 def read_options(core: Core, request: Request, gvk: GroupVersionKind) -> JsonObject:
@@ -122,6 +156,26 @@ def report_strict(
     if validation == "Strict":
         raise unhandled(kind, wanted, f"strict decoding error: {', '.join(found)}")
     warnings.extend(found)
+
+
+def find_kind(value: JsonObject) -> JsonObject:
+    """Return the apiVersion and kind of a body as Go finds them, whose decoder ignores the case of names here.
+
+    Raise WireDecodeError if one of them is not a string.
+    """
+    found: JsonObject = {}
+    error = ""
+    for key, item in value.items():
+        name = {"apiversion": "apiVersion", "kind": "kind"}.get(key.lower())
+        if name is None or item is None:
+            continue
+        if isinstance(item, str):
+            found[name] = item
+        elif not error:
+            error = f"json: cannot unmarshal {json_sort(item)} into Go struct field .{name} of type string"
+    if error:
+        raise WireDecodeError(error)
+    return found
 
 
 def unhandled(found: GroupVersionKind, wanted: GroupVersionKind, why: str) -> StatusError:

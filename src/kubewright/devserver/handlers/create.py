@@ -55,16 +55,17 @@ def validate_create(write: ObjectWrite, obj: JsonObject) -> None:
     if kind != resource.kind:
         error = problems.invalid("kind", kind, f"must be {resource.kind}")
         raise StatusError.invalid(resource.group, kind, write.name, [error])
-    errors = check_meta(
+    checks = strategy.meta_checks
+    metadata_errors = check_meta(
         obj,
-        strategy.name_check,
+        strategy.name_check if checks.created else names.path_segment,
         namespaced=resource.namespaced,
-        qualified_finalizers=strategy.meta_checks.qualified and not resource.custom,
+        qualified_finalizers=checks.qualified and not resource.custom,
     )
-    errors += strategy.validate(obj)
-    errors += resource.codec.validate(obj, None)
+    errors = metadata_errors if checks.created else []
+    errors = errors + strategy.validate(obj) + resource.codec.validate(obj, None)
     if not errors:
-        errors = [
+        errors = metadata_errors or [
             problems.invalid("metadata.name", write.name, text) for text in names.path_segment(write.name)
         ]
     if errors:
@@ -76,6 +77,7 @@ async def store_created(write: ObjectWrite, obj: JsonObject) -> bytes:
 
     Raise AlreadyExists if there is one, WriteConflict if another writer was faster.
     """
+    meta(obj).pop("selfLink", None)
     if not write.options.dry_run and _revision(obj):
         raise StatusError.unknown("resourceVersion should not be set on objects to be created")
     if write.record() is not None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 from kubewright.api import GroupVersionKind, PatchError, json_patch, merge_patch, problems, strategic_patch
-from kubewright.devserver.handlers.bodies import media_type
+from kubewright.devserver.handlers.bodies import find_kind, media_type
 from kubewright.devserver.handlers.object_write import ObjectWrite
 from kubewright.devserver.handlers.update import ObjectChange
 from kubewright.devserver.merge import ApplyConflicts, ApplyError, apply, resets_ownership
@@ -12,7 +12,7 @@ from kubewright.devserver.objects import JsonObject, encode, encode_sorted, meta
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import ServedResource
 from kubewright.devserver.request.options import APPLY_PATCH
-from kubewright.devserver.wire import WireDecodeError, parse_json, parse_yaml, repeated_keys
+from kubewright.devserver.wire import WireDecodeError, parse_json, parse_yaml, sort_keys, yaml_errors
 from kubewright.http.server import Request
 
 JSON_PATCH = "application/json-patch+json"
@@ -139,11 +139,18 @@ def read_patched(write: ObjectWrite, made: Patched, old: JsonObject) -> JsonObje
     resource, document = write.resource, made.document
     if made.strategic is not None:
         document = write.core.types.arranged(resource.gvk, document)
+    else:
+        document = _sorted_where_reached(document, made.touched)
+    try:
+        if made.strategic is None and not resource.custom:
+            find_kind(document)
+    except WireDecodeError as error:
+        raise invalid_patch(made, f"couldn't get version/kind; json parse error: {error}") from None
     try:
         new, unknown = resource.codec.decode(document, old)
     except WireDecodeError as error:
         raise invalid_patch(made, _converted(write, made, str(error))) from None
-    found = [*made.strict, *unknown]
+    found = [*made.strict, *(unknown if made.strategic is None else sorted(unknown))]
     validation = write.options.field_validation
     if found and validation == "Strict":
         raise invalid_patch(made, f"strict decoding error: {', '.join(found)}")
@@ -184,6 +191,20 @@ def _echo(value: Any, touched: Any) -> str:
     )
 
 
+def _sorted_where_reached(value: Any, touched: Any) -> Any:
+    """Sort the keys of the objects that a patch reaches, as kube-apiserver does: unknown fields are reported in order."""
+    if isinstance(touched, list):
+        return sort_keys(value)
+    if not isinstance(touched, dict) or not isinstance(value, dict | list):
+        return value
+    reached = cast(JsonObject, touched)
+    if isinstance(value, list):
+        items = enumerate(cast(list[Any], value))
+        return [_sorted_where_reached(item, reached.get(str(index))) for index, item in items]
+    parts = sorted(cast(JsonObject, value).items())
+    return {name: _sorted_where_reached(item, reached.get(name)) for name, item in parts}
+
+
 def _reached(operations: list[JsonObject]) -> JsonObject:
     """Return the objects that a JSON patch reaches into, as nested objects."""
     reached: JsonObject = {}
@@ -211,7 +232,7 @@ def _as_go(value: Any) -> str:
 
 def applied(write: ObjectWrite, body: bytes) -> ObjectChange:
     """Return the change of a server-side apply."""
-    config = configuration(write, body)
+    config = configuration(body)
     check_configuration(write, config, write.resource.gvk)
     empty = write.empty()
 
@@ -228,10 +249,11 @@ def applied(write: ObjectWrite, body: bytes) -> ObjectChange:
                 convert=write.convert,
             )
         )
-        if old is not None and _only_owners_differ(merged, old):
-            # An apply without effect does not default either: new defaults appear with the next change.
-            return merged
-        return read_applied(write, merged, old, meta(config).get("namespace", ""))
+        # An apply without effect does not default either: new defaults appear with the next change.
+        if old is None or not _only_owners_differ(merged, old):
+            merged = read_applied(write, merged, old, meta(config).get("namespace", ""))
+        report_repeated_keys(write, body)
+        return merged
 
     return change
 
@@ -258,10 +280,10 @@ def reporting_conflicts(merge: Callable[[], JsonObject]) -> JsonObject:
         raise StatusError.unknown(str(error)) from None
 
 
-def configuration(write: ObjectWrite, body: bytes) -> JsonObject:
-    """Read the configuration that is applied; keys that stand twice are warned of or refused."""
+def configuration(body: bytes) -> JsonObject:
+    """Read the configuration that is applied."""
     try:
-        value, repeated = parse_yaml(body)
+        value, _ = parse_yaml(body)
     except WireDecodeError as error:
         raise StatusError.bad_request(
             f"error decoding YAML: error converting YAML to JSON: {error}"
@@ -270,16 +292,18 @@ def configuration(write: ObjectWrite, body: bytes) -> JsonObject:
         raise StatusError.bad_request(
             "error decoding YAML: error unmarshaling JSON: json: cannot unmarshal into Go value"
         )
-    if repeated:
-        repeated = repeated_keys(body)
-    if repeated and write.options.field_validation == "Strict":
-        lines = "".join(f"\n  {line}" for line in repeated)
-        raise StatusError.bad_request(
-            f"error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:{lines}"
-        )
-    if repeated and write.options.field_validation == "Warn":
-        write.warnings.extend(repeated)
     return cast(JsonObject, value)
+
+
+def report_repeated_keys(write: ObjectWrite, body: bytes) -> None:
+    """Reject repeated keys of an applied configuration or warn about them, after it was found to be applicable."""
+    validation = write.options.field_validation
+    repeated = parse_yaml(body)[1] if validation in ("Strict", "Warn") else []
+    if repeated and validation == "Strict":
+        raise StatusError.bad_request(
+            f"error strict decoding YAML: error converting YAML to JSON: {yaml_errors(repeated)}"
+        )
+    write.warnings.extend(repeated)
 
 
 def check_configuration(write: ObjectWrite, config: JsonObject, wanted: GroupVersionKind) -> None:

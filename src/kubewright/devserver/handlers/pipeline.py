@@ -44,6 +44,7 @@ from kubewright.devserver.handlers.update import (
     check_uid,
     check_unborn,
     prepare_update,
+    read_revision,
     store_updated,
     stored_alike,
     validate_update,
@@ -146,8 +147,15 @@ async def run_create(write: ObjectWrite, obj: JsonObject) -> bytes:
     obj = await write.run_mutating_admission("CREATE", obj, None)
     drop_repeated_owners(obj, write.warnings)
     write.check_escalation(obj, None)
-    if meta(obj).get("name") or not meta(obj).get("generateName"):
+    if not meta(obj).get("generateName"):
         return await _insert(write, obj)
+    if name := meta(obj).get("name"):
+        try:
+            return await _insert(write, obj)
+        except StatusError as error:
+            if error.reason != "AlreadyExists":
+                raise
+            raise StatusError.no_unique_name(write.resource.group, write.resource.plural, name) from None
     for attempt in range(MAX_NAME_ATTEMPTS):
         candidate = copy(obj)
         name = meta(candidate)["name"] = generate_name(meta(candidate)["generateName"])
@@ -191,6 +199,7 @@ async def run_update(
             if record is None:
                 if not (may_create or write.resource.strategy.allow_create_on_update):
                     raise write.not_found()
+                check_uid(write, uid, {"metadata": {}})
                 return await _create_by_update(write, change), True
             return await _update(write, record, change, uid), False
         except WriteConflict:
@@ -204,6 +213,7 @@ async def _create_by_update(write: ObjectWrite, change: ObjectChange) -> bytes:
     write.place(obj)
     check_name(write, obj)
     obj = await write.run_mutating_admission("CREATE", obj, None)
+    read_revision(obj)
     write.check_escalation(obj, None)
     return await _insert(write, obj, by_update=True)
 

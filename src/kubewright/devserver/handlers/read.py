@@ -117,7 +117,7 @@ def _list_now(core: Core, chosen: ObjectSelection, options: ListParameters, revi
         if revision < core.store.compacted and not options.stale:
             raise _too_old()
         return _page_at(core, chosen, options.limit, revision, chosen.prefix)
-    limit = 0 if options.resource_version == "0" else options.limit
+    limit = _limit(options)
     if chosen.name and chosen.prefix and not limit:
         record = chosen.resource.collection.get(f"{chosen.prefix}{chosen.name}")
         found = [record] if record is not None and chosen.matches(record) else []
@@ -130,7 +130,7 @@ def _continued(core: Core, chosen: ObjectSelection, options: ListParameters, tok
     start = chosen.prefix + token.start
     if token.revision < 0:
         records = chosen.resource.collection.page(chosen.prefix, start)
-        return _cut(chosen, records, options.limit, core.store.revision)
+        return _cut(chosen, records, _limit(options), core.store.revision)
     if token.revision < max(chosen.resource.collection.floor, core.store.compacted):
         raise StatusError.expired(
             "The provided continue parameter is too old to display a consistent list result. You can start a new "
@@ -140,7 +140,12 @@ def _continued(core: Core, chosen: ObjectSelection, options: ListParameters, tok
             "now may show up in the list.",
             metadata={"continue": renewed_token(options.token)},
         )
-    return _page_at(core, chosen, options.limit, token.revision, start)
+    return _page_at(core, chosen, _limit(options), token.revision, start)
+
+
+def _limit(options: ListParameters) -> int:
+    """Return the size of a page, 0 for no limit: with revision 0 kube-apiserver lists from its cache, in one page."""
+    return 0 if options.resource_version == "0" else options.limit
 
 
 def _too_old() -> StatusError:
@@ -204,7 +209,8 @@ def list_body(core: Core, chosen: ObjectSelection, page: Page, form: ResponseFor
         "kind": "PartialObjectMetadataList",
         "apiVersion": f"meta.k8s.io/{form.version}",
         "metadata": metadata,
-        "items": [partial(obj, form.version) for obj in objects],
+        # An empty list is Go's nil here.
+        "items": [partial(obj, form.version) for obj in objects] or None,
     }
     return encode(document)
 

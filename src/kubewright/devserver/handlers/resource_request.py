@@ -46,9 +46,17 @@ class ResourceRequest:
         found = negotiate(self.request.headers.get("accept", ""), custom=self.resource.custom, many=many)
         if plain and found.form == "Table":
             raise StatusError.not_acceptable(OFFERED)
+        if not many:
+            self.check_form(found)
+        return found
+
+    def check_form(self, found: ResponseFormat, *, many: bool = False) -> None:
+        """Raise NotAcceptable if the client requests a list and gets an object, or the other way around.
+
+        Lists are read first: errors in their options come before this one.
+        """
         if found.form == ("PartialObjectMetadata" if many else "PartialObjectMetadataList"):
             raise self._wrong_form(found.form, many=many)
-        return found
 
     def _wrong_form(self, form: str, *, many: bool) -> StatusError:
         resource = self.resource

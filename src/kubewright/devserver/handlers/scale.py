@@ -11,6 +11,7 @@ from kubewright.devserver.handlers.patch import (
     configuration,
     invalid_patch,
     read_applied,
+    report_repeated_keys,
     reporting_conflicts,
 )
 from kubewright.devserver.handlers.pipeline import run_update
@@ -84,7 +85,7 @@ async def replace_scale(write: ObjectWrite, body: JsonObject) -> bytes:
 async def apply_to_scale(write: ObjectWrite, body: bytes) -> bytes:
     """Set the replicas from an applied Scale; its manager owns them."""
     access = _access(write.resource)
-    config = configuration(write, body)
+    config = configuration(body)
     check_configuration(write, config, SCALE)
 
     def change(old: JsonObject | None) -> JsonObject:
@@ -102,6 +103,7 @@ async def apply_to_scale(write: ObjectWrite, body: bytes) -> bytes:
                 empty=write.empty(),
             )
         )
+        report_repeated_keys(write, body)
         _keep_times(merged, old)
         return read_applied(write, merged, old)
 

@@ -18,15 +18,36 @@ ObjectChange = Callable[[JsonObject | None], JsonObject]
 """Return the new object, managedFields included, from a copy of the current one; None if there is none."""
 
 
+_GROUPS_IN_KEYS = {"apiextensions.k8s.io", "apiregistration.k8s.io"}
+_KEY_PREFIXES = {
+    "endpoints": "services/endpoints",
+    "ingresses": "ingress",
+    "nodes": "minions",
+    "replicationcontrollers": "controllers",
+    "services": "services/specs",
+}
+"""How the keys of built-in kinds begin where that is not their resource."""
+
+
 def check_uid(write: ObjectWrite, uid: str, old: JsonObject) -> None:
     """Raise Conflict if a client means an object with another uid."""
     found = old["metadata"].get("uid", "")
     if uid and uid != found:
-        key = f"/registry/{write.resource.collection.name}/{write.key}"
         raise write.conflict(
-            f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+            f"StorageError: invalid object, Code: 4, Key: {_registry_key(write)}, ResourceVersion: 0, AdditionalErrorMsg: "
             f"Precondition failed: UID in precondition: {uid}, UID in object meta: {found}"
         )
+
+
+def _registry_key(write: ObjectWrite) -> str:
+    """Return the key under which kube-apiserver stores the target in etcd."""
+    resource = write.resource
+    if resource.custom or resource.group in _GROUPS_IN_KEYS:
+        prefix = f"{resource.group}/{resource.plural}"
+    else:
+        prefix = _KEY_PREFIXES.get(resource.plural, resource.plural)
+    # A dry run does not reach the storage, which puts its own prefix before the key.
+    return f"{'' if write.options.dry_run else '/registry'}/{prefix}/{write.key}"
 
 
 def check_unborn(write: ObjectWrite, obj: JsonObject) -> None:
@@ -52,11 +73,7 @@ def check_name(write: ObjectWrite, obj: JsonObject) -> None:
 
 def check_revision(write: ObjectWrite, new: JsonObject, record: Record) -> None:
     """Raise Conflict if the client's resourceVersion is not the current one."""
-    resource = write.resource
-    try:
-        revision = parse_revision(str(meta(new).get("resourceVersion", "")))
-    except ValueError as error:
-        raise StatusError.unknown(str(error)) from None
+    resource, revision = write.resource, read_revision(new)
     if revision == 0:
         if not resource.strategy.allow_unconditional_update:
             error = problems.invalid("metadata.resourceVersion", 0, "must be specified for an update")
@@ -64,6 +81,14 @@ def check_revision(write: ObjectWrite, new: JsonObject, record: Record) -> None:
         meta(new)["resourceVersion"] = str(record.revision)
     elif revision != record.revision:
         raise write.conflict()
+
+
+def read_revision(obj: JsonObject) -> int:
+    """Return the client's resourceVersion, 0 if there is none; raise an error if it is not a number."""
+    try:
+        return parse_revision(str(meta(obj).get("resourceVersion", "")))
+    except ValueError as error:
+        raise StatusError.unknown(str(error)) from None
 
 
 def prepare_update(write: ObjectWrite, new: JsonObject, old: JsonObject) -> None:
@@ -176,6 +201,8 @@ async def store_updated(write: ObjectWrite, record: Record, new: JsonObject, old
     resource = write.resource
     if write.record() is not record:
         raise WriteConflict
+    # Not stored since 1.24, but still a field.
+    meta(new).pop("selfLink", None)
     if _ends_deletion(write, new, old):
         if not write.options.dry_run:
             write.core.store.delete(resource.collection, record)

@@ -27,7 +27,7 @@ from kubewright.devserver.handlers.scale import (
     scale_columns,
 )
 from kubewright.devserver.handlers.selection import ObjectSelection, select_objects
-from kubewright.devserver.handlers.update import replacement
+from kubewright.devserver.handlers.update import check_name, replacement
 from kubewright.devserver.handlers.watch import WatchStream
 from kubewright.devserver.objects import meta
 from kubewright.devserver.objects.status import StatusError
@@ -131,6 +131,7 @@ async def _converted_page(target: ResourceRequest, chosen: ObjectSelection, opti
 def _list_answer(
     target: ResourceRequest, chosen: ObjectSelection, page: Page, form: ResponseFormat
 ) -> Response:
+    target.check_form(form, many=True)
     if form.media == PROTOBUF and form.form == "object":
         return target.respond_written(200, protobuf_list(target.core, chosen, page), PROTOBUF)
     include = target.include() if form.form == "Table" else ""
@@ -178,6 +179,8 @@ async def update_object(target: ResourceRequest) -> ServerResponse:
     body = read_object(
         target.core, target.request, target.resource, options.field_validation, target.context.warnings
     )
+    write.place(body.object)
+    check_name(write, body.object)
     change = replacement(write, body.object, forget=body.forget)
     data, created = await run_update(write, change, uid=meta(body.object).get("uid", ""))
     return target.respond(201 if created else 200, data, form)
@@ -228,8 +231,9 @@ async def delete_collection(target: ResourceRequest) -> ServerResponse:
     chosen = _selection(target, found.labels, found.fields)
     options = _delete_options(target)
     page = await _converted_page(target, chosen, found)
-    whole = target.write(WriteParameters(dry_run=options.dry_run))
-    await target.core.admission.admit(whole.attributes("DELETE", None, None, options.wire()))
+    if page.records:
+        whole = target.write(WriteParameters(dry_run=options.dry_run))
+        await target.core.admission.admit(whole.attributes("DELETE", None, None, options.wire()))
     for record in page.records:
         write = target.write(WriteParameters(dry_run=options.dry_run))
         write.in_collection = True

@@ -4,7 +4,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kubewright.api import DurationError, FieldError, parse_duration, problems
+from kubewright.api import (
+    DurationError,
+    FieldError,
+    SelectorError,
+    parse_duration,
+    parse_fields,
+    parse_labels,
+    problems,
+)
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.info import RequestInfo
@@ -221,8 +229,18 @@ def list_options(request: Request, *, watch: bool) -> ListParameters:
     )
     errors = _watch_errors(options) if watch else _list_errors(options)
     if errors:
+        _check_selectors(options)
         raise StatusError.invalid(_META_GROUP, "ListOptions", "", errors)
     return options
+
+
+def _check_selectors(options: ListParameters) -> None:
+    """Raise BadRequest for selectors that cannot be parsed: they are read before options are checked."""
+    try:
+        parse_labels(options.labels)
+        parse_fields(options.fields)
+    except SelectorError as error:
+        raise StatusError.bad_request(str(error)) from None
 
 
 def _list_errors(options: ListParameters) -> list[FieldError]:

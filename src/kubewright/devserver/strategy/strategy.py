@@ -176,6 +176,8 @@ class MetaChecks(msgspec.Struct, frozen=True):
     """For what changed."""
     qualified: bool = True
     """Finalizers must be qualified by a domain, or be standard ones."""
+    created: bool = True
+    """The metadata of a new object is checked with its other fields, and not only if those are valid."""
 
 
 class Strategy(msgspec.Struct, frozen=True, kw_only=True):

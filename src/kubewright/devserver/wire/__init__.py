@@ -6,9 +6,10 @@ with `scalars` and `times` (Go's round trip: field order, zero values, canonical
 converted values), `schemas` (merge schemas).
 """
 
-from kubewright.devserver.wire.errors import UnknownKind, WireDecodeError
+from kubewright.devserver.wire.errors import UnknownKind, WireDecodeError, json_sort
 from kubewright.devserver.wire.json_documents import in_document_order, parse_json, untyped
 from kubewright.devserver.wire.protobuf_writing import write_envelope, write_event
+from kubewright.devserver.wire.scalars import sort_keys
 from kubewright.devserver.wire.schemas import TypePatchSchema
 from kubewright.devserver.wire.table import (
     BuiltinResource,
@@ -17,7 +18,7 @@ from kubewright.devserver.wire.table import (
     TypeTable,
     load_types,
 )
-from kubewright.devserver.wire.yaml_documents import parse_yaml, repeated_keys
+from kubewright.devserver.wire.yaml_documents import parse_yaml, yaml_errors
 
 __all__ = [
     "BuiltinResource",
@@ -28,11 +29,13 @@ __all__ = [
     "UnknownKind",
     "WireDecodeError",
     "in_document_order",
+    "json_sort",
     "load_types",
     "parse_json",
     "parse_yaml",
-    "repeated_keys",
+    "sort_keys",
     "untyped",
     "write_envelope",
     "write_event",
+    "yaml_errors",
 ]

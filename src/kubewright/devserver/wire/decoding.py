@@ -72,6 +72,43 @@ class Decoders:
         found = {**self.struct(name)(rest, unknown), **formed}
         return {field.name: found[field.name] for field in self._types.fields(name) if field.name in found}
 
+    def raise_own_error(self, name: str, value: Any) -> None:
+        """Raise the first error of a type that decodes itself (times, quantities), if there is one.
+
+        Go stops at such an error; it remembers another one, such as a number in place of a string, and goes on.
+        """
+        self._raise_own_error(GoType("struct", name), value)
+
+    def _raise_own_error(self, go_type: GoType, value: Any) -> None:
+        form, item = go_type.form, go_type.item
+        if value is None or form in {"scalar", "bytes"}:
+            return
+        if form == "struct":
+            self._raise_own_error_of_fields(go_type.spelled, value)
+        elif form == "pointer" and item is not None:
+            self._raise_own_error(item, value)
+        elif form in {"list", "map"} and item is not None:
+            members: Any = value if form == "list" and is_list(value) else ()
+            if form == "map" and is_object(value):
+                members = value.values()
+            for member in members:
+                self._raise_own_error(item, member)
+        else:
+            self.of(go_type)(value, [])
+
+    def _raise_own_error_of_fields(self, name: str, value: Any) -> None:
+        fields = {field.name: field for field in self._types.fields(name)}
+        for key, item in value.items() if is_object(value) else ():
+            field = fields.get(key)
+            if field is None:
+                continue
+            try:
+                self._raise_own_error(field.type, item)
+            except TypeMismatch as mismatch:
+                mismatch.struct = mismatch.struct or name.rsplit(".", 1)[-1]
+                mismatch.fields[:0] = [*field.embedded, key]
+                raise
+
     def _late(self, name: str) -> Decode:
         def decode(value: Any, unknown: list[str]) -> Any:
             return self.struct(name)(value, unknown)

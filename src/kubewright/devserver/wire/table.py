@@ -179,10 +179,14 @@ def _decoded(
 ) -> tuple[dict[str, Any], list[str]]:
     unknown: list[str] = []
     try:
-        if formed:
-            decoded = decoders.around(struct, value, formed, unknown)
-        else:
-            decoded = decoders.struct(struct)(value, unknown)
+        try:
+            if formed:
+                decoded = decoders.around(struct, value, formed, unknown)
+            else:
+                decoded = decoders.struct(struct)(value, unknown)
+        except (TypeMismatch, WireDecodeError):
+            decoders.raise_own_error(struct, value)
+            raise
     except TypeMismatch as mismatch:
         raise WireDecodeError(mismatch.text()) from None
     except RecursionError:

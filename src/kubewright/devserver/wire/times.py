@@ -61,6 +61,15 @@ def _parse(text: str, layout: str) -> tuple[datetime, int]:
     return moment, int((match[7] or ".0")[1:7].ljust(6, "0"))
 
 
+def _quoted(text: str) -> str:
+    """Quote a text as Go's time package does: byte by byte where it is not printable ASCII."""
+    parts = (
+        f"\\{byte:c}" if byte in b'"\\' else chr(byte) if 0x20 <= byte < 0x80 else f"\\x{byte:02x}"
+        for byte in text.encode()
+    )
+    return f'"{"".join(parts)}"'
+
+
 def _complaint(text: str, layout: str) -> str:
     """Find the first element of the layout that the text does not fit."""
     rest = text
@@ -76,7 +85,7 @@ def _complaint(text: str, layout: str) -> str:
         if element in _RANGES:
             name, low, high = _RANGES[element]
             if not low <= number <= high:
-                return f'parsing time "{text}": {name} out of range'
+                return f"parsing time {_quoted(text)}: {name} out of range"
     if layout == RFC3339_MICRO:
         if not _MICRO.match(rest):
             return _cannot_parse(text, layout, rest, ".000000")
@@ -87,9 +96,9 @@ def _complaint(text: str, layout: str) -> str:
     if zone is None:
         return _cannot_parse(text, layout, rest, "Z07:00")
     if rest[zone.end() :]:
-        return f'parsing time "{text}": extra text: "{rest[zone.end() :]}"'
-    return f'parsing time "{text}": day out of range'
+        return f"parsing time {_quoted(text)}: extra text: {_quoted(rest[zone.end() :])}"
+    return f"parsing time {_quoted(text)}: day out of range"
 
 
 def _cannot_parse(text: str, layout: str, rest: str, element: str) -> str:
-    return f'parsing time "{text}" as "{layout}": cannot parse "{rest}" as "{element}"'
+    return f'parsing time {_quoted(text)} as "{layout}": cannot parse {_quoted(rest)} as "{element}"'

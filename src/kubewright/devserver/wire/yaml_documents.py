@@ -17,9 +17,11 @@ def parse_yaml(body: bytes) -> tuple[Any, list[str]]:
     """Parse the first document of a YAML body; also return its repeated keys with their lines."""
     if body.lstrip()[:1] == b"{":
         try:
-            return parse_json(body)
+            value, repeated = parse_json(body)
         except WireDecodeError:
-            pass  # flow style that is no JSON
+            pass  # flow style that is not JSON
+        else:
+            return value, _repeated_keys(body) if repeated else []
     try:
         for document in read_yaml(body):
             return document.value, document.repeated
@@ -30,6 +32,10 @@ def parse_yaml(body: bytes) -> tuple[Any, list[str]]:
     return None, []
 
 
-def repeated_keys(body: bytes) -> list[str]:
-    """Return the repeated keys of a body that is read as YAML, also where it is JSON, with their lines."""
+def yaml_errors(lines: list[str]) -> str:
+    """Return the error of Go's YAML decoder for repeated keys."""
+    return "".join(["yaml: unmarshal errors:", *(f"\n  {line}" for line in lines)])
+
+
+def _repeated_keys(body: bytes) -> list[str]:
     return next((document.repeated for document in read_yaml(body)), list[str]())
