@@ -9,17 +9,31 @@ import msgspec
 
 from kubewright.devserver.data import BUNDLE, RELEASE
 from kubewright.devserver.discovery.swagger import swagger_protobuf
-from kubewright.devserver.objects import JsonObject, api_version, copy, encode
+from kubewright.devserver.objects import JsonObject, api_version, copy, encode, is_object
 from kubewright.devserver.registry.codecs import CustomCodec
 from kubewright.devserver.registry.resources import ResourceRegistry, ServedResource
 from kubewright.devserver.wire import TypeTable
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
-_OBJECT_META = f"{_META}ObjectMeta"
+_SMALLEST = "scheduling.k8s.io/v1"
+_SHARED = (
+    "DeleteOptions",
+    "FieldsV1",
+    "ListMeta",
+    "ManagedFieldsEntry",
+    "ObjectMeta",
+    "OwnerReference",
+    "Patch",
+    "Preconditions",
+    "ShardInfo",
+    "Status",
+    "StatusCause",
+    "StatusDetails",
+    "Time",
+)
 _REF = "#/components/schemas/"
 _INFO = {"title": "Kubernetes", "version": f"v{RELEASE}"}
 _BODY = {"application/json": {"schema": {"type": "object"}}}
-_OWNER = ("apiVersion", "kind", "name", "uid")
 _PARAMETERS = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
 
 
@@ -35,6 +49,16 @@ class OpenApi:
         self._index = b""
         self._version2: dict[bool, bytes] = {}
         self._generation = -1
+        self._shared: JsonObject = {}
+
+    async def _load_shared(self) -> None:
+        """Read the schemas that all groups have from the smallest built-in document."""
+        if not self._shared:
+            document = msgspec.json.decode(await asyncio.to_thread(self._types.openapi, _SMALLEST))
+            schemas: JsonObject = document["components"]["schemas"]
+            self._shared = {f"{_META}{name}": schemas[f"{_META}{name}"] for name in _SHARED}
+            kinds = self._shared[f"{_META}DeleteOptions"]["x-kubernetes-group-version-kind"]
+            self._shared[f"{_META}DeleteOptions"]["x-kubernetes-group-version-kind"] = kinds[:1]
 
     def _refresh(self) -> None:
         if self._generation != self._registry.generation:
@@ -46,6 +70,7 @@ class OpenApi:
     async def index(self) -> bytes:
         """Return the paths of all documents with the hashes of their contents."""
         self._hashes = BUNDLE.sha256
+        await self._load_shared()
         self._refresh()
         if not self._index:
             paths = {
@@ -57,6 +82,7 @@ class OpenApi:
 
     async def document(self, path: str) -> bytes | None:
         """Return the document of a path such as `apis/apps/v1`."""
+        await self._load_shared()
         self._refresh()
         if path not in self._paths():
             return None
@@ -70,11 +96,12 @@ class OpenApi:
     async def tag(self, path: str) -> str:
         """Return the hash of a document's content, by which the index names it."""
         self._hashes = BUNDLE.sha256
+        await self._load_shared()
         return self._hash(path)
 
     def _custom_document(self, path: str) -> bytes:
         if path not in self._custom:
-            self._custom[path] = encode(custom_document(self._custom_resources(path)))
+            self._custom[path] = encode(custom_document(self._custom_resources(path), self._shared))
         return self._custom[path]
 
     def _paths(self) -> list[str]:
@@ -110,12 +137,15 @@ class OpenApi:
         definitions: JsonObject = {}
         for path in self._paths():
             document: JsonObject = msgspec.json.decode(await self.document(path) or b"{}")
-            definitions.update(document.get("components", {}).get("schemas", {}))
+            for name, schema in document.get("components", {}).get("schemas", {}).items():
+                definitions[name] = _as_version2(schema)
+            for resource in self._custom_resources(path):
+                definitions[schema_name(resource)] = _kind_schema_version2(resource)
         return {
             "swagger": "2.0",
             "info": _INFO,
             "paths": {},
-            "definitions": {name: _as_version2(item) for name, item in sorted(definitions.items())},
+            "definitions": dict(sorted(definitions.items())),
         }
 
 
@@ -123,7 +153,10 @@ def _as_version2(value: Any) -> Any:
     if isinstance(value, dict):
         found: JsonObject = {}
         for name, item in cast(JsonObject, value).items():
-            if name == "allOf" and isinstance(item, list) and len(cast(list[Any], item)) == 1:
+            if name == "properties" and is_object(item):
+                # Properties may have the names of keywords.
+                found[name] = {key: _as_version2(part) for key, part in item.items()}
+            elif name == "allOf" and isinstance(item, list) and len(cast(list[Any], item)) == 1:
                 found.update(_as_version2(item[0]))
             elif name == "$ref" and isinstance(item, str):
                 found[name] = item.replace(_REF, "#/definitions/")
@@ -140,9 +173,9 @@ def schema_name(resource: ServedResource) -> str:
     return ".".join([*reversed(resource.group.split(".")), resource.version, resource.kind])
 
 
-def custom_document(resources: list[ServedResource]) -> JsonObject:
-    """Build the document of a group version of custom resources."""
-    schemas: JsonObject = _meta_schemas()
+def custom_document(resources: list[ServedResource], shared: JsonObject) -> JsonObject:
+    """Build the document of a group version of custom resources; `shared` are the schemas of metadata and options."""
+    schemas: JsonObject = dict(shared)
     paths: JsonObject = {}
     for resource in resources:
         name = schema_name(resource)
@@ -151,7 +184,12 @@ def custom_document(resources: list[ServedResource]) -> JsonObject:
         schemas[f"{name}List"] = {
             "type": "object",
             "required": ["items"],
-            "properties": {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "items": items},
+            "properties": {
+                "apiVersion": {"type": "string"},
+                "kind": {"type": "string"},
+                "metadata": _reference("Standard list metadata.", "ListMeta"),
+                "items": items,
+            },
             "x-kubernetes-group-version-kind": [{**_gvk(resource), "kind": resource.list_kind}],
         }
         paths.update(_paths_of(resource))
@@ -166,62 +204,90 @@ def _kind_schema(resource: ServedResource) -> JsonObject:
     schema: JsonObject = (
         copy(resource.codec.schema) if isinstance(resource.codec, CustomCodec) else {"type": "object"}
     )
-    properties: JsonObject = schema.setdefault("properties", {})
+    _complete(schema)
+    return _named_schema(resource, schema)
+
+
+def _named_schema(resource: ServedResource, schema: JsonObject) -> JsonObject:
+    """Return a kind's schema with the fields that all kinds have."""
     own: JsonObject = {
         "apiVersion": {"type": "string", "description": "The version of the schema of this object."},
         "kind": {"type": "string", "description": "The kind of this object."},
-        "metadata": {
-            "description": "Standard object's metadata.",
-            "allOf": [{"$ref": f"{_REF}{_OBJECT_META}"}],
-        },
+        "metadata": _reference("Standard object's metadata.", "ObjectMeta"),
     }
+    properties: JsonObject = schema.get("properties", {})
     schema["properties"] = {**own, **{name: item for name, item in properties.items() if name not in own}}
     schema["x-kubernetes-group-version-kind"] = [_gvk(resource)]
     return schema
 
 
-def _meta_schemas() -> JsonObject:
-    text, texts = {"type": "string"}, {"type": "object", "additionalProperties": {"type": "string"}}
-    moment = {"type": "string", "format": "date-time"}
-    number = {"type": "integer", "format": "int64"}
-    flag = {"type": "boolean"}
-    entries = {"type": "array", "items": {"$ref": f"{_REF}{_META}ManagedFieldsEntry"}}
-    owners = {"type": "array", "items": {"$ref": f"{_REF}{_META}OwnerReference"}}
-    properties = {
-        _OBJECT_META: {
-            "annotations": texts,
-            "creationTimestamp": moment,
-            "deletionGracePeriodSeconds": number,
-            "deletionTimestamp": moment,
-            "finalizers": {"type": "array", "items": text},
-            "generateName": text,
-            "generation": number,
-            "labels": texts,
-            "managedFields": entries,
-            "name": text,
-            "namespace": text,
-            "ownerReferences": owners,
-            "resourceVersion": text,
-            "selfLink": text,
-            "uid": text,
-        },
-        f"{_META}ManagedFieldsEntry": {
-            **dict.fromkeys(("apiVersion", "fieldsType", "manager", "operation", "subresource"), text),
-            "fieldsV1": {"$ref": f"{_REF}{_META}FieldsV1"},
-            "time": moment,
-        },
-        f"{_META}FieldsV1": {},
-        f"{_META}OwnerReference": {
-            **dict.fromkeys(_OWNER, text),
-            "blockOwnerDeletion": flag,
-            "controller": flag,
-        },
-    }
-    schemas: JsonObject = {
-        name: {"type": "object", "properties": fields} for name, fields in properties.items()
-    }
-    schemas[f"{_META}OwnerReference"]["required"] = list(_OWNER)
-    return schemas
+def _reference(description: str, name: str) -> JsonObject:
+    return {"description": description, "allOf": [{"$ref": f"{_REF}{_META}{name}"}]}
+
+
+def _parts(schema: JsonObject) -> Iterator[JsonObject]:
+    """Yield the schemas of the values in an object or a list."""
+    properties: dict[str, Any] = schema.get("properties") or {}
+    for part in (*properties.values(), schema.get("items"), schema.get("additionalProperties")):
+        if is_object(part):
+            yield part
+
+
+def _complete(schema: JsonObject) -> None:
+    """Write down what the extensions of a schema imply."""
+    for part in _parts(schema):
+        _complete(part)
+    if schema.get("x-kubernetes-int-or-string") and "anyOf" not in schema:
+        schema["anyOf"] = [{"type": "integer"}, {"type": "string"}]
+    if schema.get("x-kubernetes-embedded-resource"):
+        schema["properties"] = {
+            **(schema.get("properties") or {}),
+            "apiVersion": {"type": "string", "description": "The version of the schema of this object."},
+            "kind": {"type": "string", "description": "The kind of this object."},
+            "metadata": _reference("Standard object's metadata.", "ObjectMeta"),
+        }
+        required: list[str] = list(schema.get("required") or ())
+        schema["required"] = required + [name for name in ("kind", "apiVersion") if name not in required]
+
+
+def _kind_schema_version2(resource: ServedResource) -> JsonObject:
+    """Return a custom kind's schema for OpenAPI v2, where kubectl would refuse fields that are not listed."""
+    schema: JsonObject = (
+        copy(resource.codec.schema) if isinstance(resource.codec, CustomCodec) else {"type": "object"}
+    )
+    if schema.get("x-kubernetes-preserve-unknown-fields"):
+        return {"type": "object", "x-kubernetes-group-version-kind": [_gvk(resource)]}
+    _simplify(schema)
+    return _as_version2(_named_schema(resource, schema))
+
+
+def _simplify(schema: JsonObject) -> None:
+    """Remove what OpenAPI v2, or kubectl's reading of it, does not have."""
+    for name in ("allOf", "anyOf", "oneOf", "not", "default"):
+        schema.pop(name, None)
+    nullable, open_ended = schema.pop("nullable", False), schema.get("x-kubernetes-preserve-unknown-fields")
+    if nullable or open_ended:
+        for name in ("items", "properties"):
+            schema.pop(name, None)
+    untyped = nullable or (open_ended and schema.get("type") == "object")
+    if untyped or (schema.get("type") == "array" and "items" not in schema):
+        schema.pop("type", None)
+    properties: dict[str, Any] = schema.get("properties") or {}
+    required = [name for name in schema.get("required") or () if not properties.get(name, {}).get("nullable")]
+    schema.pop("required", None)
+    additional = schema.get("additionalProperties")
+    if required and not (is_object(additional) and additional.get("nullable")):
+        schema["required"] = required
+    for part in _parts(schema):
+        _simplify(part)
+    if schema.get("x-kubernetes-embedded-resource") and not open_ended:
+        schema["required"] = [*required, *(name for name in ("kind", "apiVersion") if name not in required)]
+        schema["properties"] = {
+            **(schema.get("properties") or {}),
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": _reference("Standard object's metadata.", "ObjectMeta"),
+        }
 
 
 def _paths_of(resource: ServedResource) -> JsonObject:
