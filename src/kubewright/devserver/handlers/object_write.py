@@ -7,7 +7,13 @@ from typing import Literal
 from kubewright.api import GroupVersionKind
 from kubewright.devserver.auth import check_escalation
 from kubewright.devserver.core import Core
-from kubewright.devserver.merge import ApplyError, FieldWrite, MergeSchema, update_managed_fields
+from kubewright.devserver.merge import (
+    ApplyError,
+    FieldWrite,
+    MergeSchema,
+    check_fits,
+    update_managed_fields,
+)
 from kubewright.devserver.objects import JsonObject, copy, encode_sorted, labels_of, meta, split_api_version
 from kubewright.devserver.objects.metadata import place_in_namespace
 from kubewright.devserver.objects.status import OPTIMISTIC_LOCK, StatusError
@@ -206,11 +212,16 @@ class ObjectWrite:
         if other is None or other.collection is not self.resource.collection:
             return None
         if self.resource.converter is None or obj.get("apiVersion") == other.api_version:
-            return self.resource.strategy.convert(obj, other.gvk), other.codec.merge_schema
-        key = (encode_sorted(obj), other.version)
-        if key not in self._converted:
-            raise Unconverted(lambda: self._supply(key, obj, other))
-        return copy(self._converted[key]), other.codec.merge_schema
+            converted = self.resource.strategy.convert(obj, other.gvk)
+        else:
+            key = (encode_sorted(obj), other.version)
+            if key not in self._converted:
+                raise Unconverted(lambda: self._supply(key, obj, other))
+            converted = copy(self._converted[key])
+        if self.resource.custom and other is not self.resource:
+            # Fails an apply, and makes a plain write drop all managers, as in kube-apiserver.
+            check_fits(converted, other.codec.merge_schema)
+        return converted, other.codec.merge_schema
 
     async def _supply(self, key: tuple[bytes, str], obj: JsonObject, version: ServedResource) -> None:
         self._converted[key] = await version.convert(obj)

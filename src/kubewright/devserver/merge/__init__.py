@@ -32,6 +32,7 @@ from kubewright.devserver.merge.schema import (
     MergeSchema,
 )
 from kubewright.devserver.merge.updater import Convert
+from kubewright.devserver.merge.validation import check_fits
 
 __all__ = [
     "ANY_SCALAR",
@@ -52,6 +53,7 @@ __all__ = [
     "OwnershipConflict",
     "apply",
     "apply_scale",
+    "check_fits",
     "keep_timestamps",
     "merge_schema_of_crd",
     "overlay",

@@ -7,7 +7,7 @@ from kubewright.devserver.merge.elements import go_json
 from kubewright.devserver.merge.fieldsets import FieldSet, difference
 from kubewright.devserver.merge.membership import fields_of
 from kubewright.devserver.merge.schema import ApplyError, MergeSchema
-from kubewright.devserver.merge.validation import check
+from kubewright.devserver.merge.validation import check_fits
 from kubewright.devserver.merge.values import metadata_of
 from kubewright.devserver.objects import JsonObject, is_object
 
@@ -23,7 +23,7 @@ def may_be_taken(live: JsonObject, schema: MergeSchema, api_version: str) -> Fie
     if last is None or last.get("apiVersion") != api_version:
         return {}
     try:
-        check(last, schema)
+        check_fits(last, schema)
         comparison = compare(last, live, schema)
         fields = fields_of(last, schema)
     except ApplyError:

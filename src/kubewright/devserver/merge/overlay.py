@@ -5,7 +5,7 @@ from typing import Any
 
 from kubewright.devserver.merge.merging import merge
 from kubewright.devserver.merge.schema import ApplyError, MergeSchema
-from kubewright.devserver.merge.validation import check
+from kubewright.devserver.merge.validation import check_fits
 from kubewright.devserver.merge.values import LIST, MAP, view
 from kubewright.devserver.objects import is_list, is_object
 
@@ -13,7 +13,7 @@ from kubewright.devserver.objects import is_list, is_object
 def overlay(live: dict[str, Any], configuration: dict[str, Any], schema: MergeSchema) -> dict[str, Any]:
     """Return the live object with the configuration merged into it; raise `ApplyError` if it does not match the schema."""
     try:
-        check(configuration, schema)
+        check_fits(configuration, schema)
     except ApplyError as error:
         raise ApplyError(f"failed to convert patch object to typed object: {error}") from None
     # Setting one field of an atomic value would silently drop all others.

@@ -19,7 +19,7 @@ from kubewright.devserver.merge.managers import (
 )
 from kubewright.devserver.merge.schema import ApplyError, MergeSchema
 from kubewright.devserver.merge.updater import Convert, Updater
-from kubewright.devserver.merge.validation import check
+from kubewright.devserver.merge.validation import check_fits
 from kubewright.devserver.merge.values import metadata_of, same
 from kubewright.devserver.objects import JsonObject, is_list, is_object
 
@@ -95,7 +95,7 @@ def update_managed_fields(
 def check_applied(config: JsonObject, schema: MergeSchema) -> None:
     """Refuse a configuration that does not fit its schema."""
     try:
-        check(config, schema)
+        check_fits(config, schema)
     except ApplyError as problem:
         raise ApplyError(f"failed to create typed patch object ({_described(config)}): {problem}") from None
 

@@ -8,7 +8,7 @@ from kubewright.devserver.merge.values import LIST, MAP, SCALAR, view
 from kubewright.devserver.objects import is_list, is_object
 
 
-def check(value: Any, schema: MergeSchema) -> None:
+def check_fits(value: Any, schema: MergeSchema) -> None:
     """Raise `ApplyError` for undeclared fields, values of the wrong type, and repeated keys."""
     problems = _problems(value, schema)
     if len(problems) == 1:
