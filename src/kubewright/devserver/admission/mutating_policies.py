@@ -13,7 +13,7 @@ from kubewright.devserver.admission.policies import (
     PolicySet,
     applies,
 )
-from kubewright.devserver.admission.versions import VersionConverter, VersionedAttributes
+from kubewright.devserver.admission.versions import ConversionFailed, VersionConverter, VersionedAttributes
 from kubewright.devserver.core import Core
 from kubewright.devserver.expressions import POLICY_BUDGET, Budget, ExpressionError, Variables
 from kubewright.devserver.merge import ApplyError, MergeSchema, overlay
@@ -116,7 +116,10 @@ class MutatingPolicies(AdmissionPlugin):
         touched: set[ResourceMatch] = set()
         for each in invocations:
             if each.match not in shown:
-                shown[each.match] = await self._versions.versioned(attributes, each.match)
+                try:
+                    shown[each.match] = await self._versions.versioned(attributes, each.match)
+                except ConversionFailed as failure:
+                    raise StatusError.internal(str(failure)) from None
                 shown[each.match].namespace = self._policies.namespace(attributes, self._versions)
             versioned = shown[each.match]
             versioned.params = each.params
@@ -140,7 +143,10 @@ class MutatingPolicies(AdmissionPlugin):
             # Even what has changed nothing calls for a second round, as on kube-apiserver.
             state.object_changed()
             reinvocation.requested = True
-            await self._versions.replace(attributes, last, copy(fresh))
+            try:
+                await self._versions.replace(attributes, last, copy(fresh))
+            except ConversionFailed as failure:
+                raise StatusError.internal(f"failed to convert object: {failure}") from None
         state.output = copy(attributes.object)
         return failures
 

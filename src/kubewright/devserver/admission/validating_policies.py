@@ -12,7 +12,7 @@ from kubewright.devserver.admission.policies import (
     Validation,
     applies,
 )
-from kubewright.devserver.admission.versions import VersionConverter, VersionedAttributes
+from kubewright.devserver.admission.versions import ConversionFailed, VersionConverter, VersionedAttributes
 from kubewright.devserver.expressions import POLICY_BUDGET, Budget, ExpressionError, Variables
 from kubewright.devserver.objects import encode, items
 from kubewright.devserver.objects.status import StatusError
@@ -86,7 +86,11 @@ class ValidatingPolicies(AdmissionPlugin):
         self, policy: Policy, binding: Binding, attributes: AdmissionAttributes, match: ResourceMatch
     ) -> list[PolicyViolation]:
         violations: list[PolicyViolation] = []
-        versioned = await self._versions.versioned(attributes, match)
+        try:
+            versioned = await self._versions.versioned(attributes, match)
+        except ConversionFailed as failure:
+            text = f"failed to configure binding: failed to convert object version: {failure}"
+            raise PolicyFailure(text) from None
         versioned.namespace = self._policies.namespace(attributes, self._versions)
         for params in await self._policies.params(policy, binding, attributes):
             versioned.params = params

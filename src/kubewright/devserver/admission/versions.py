@@ -121,8 +121,12 @@ def _service_account(namespace: str, name: str) -> UserInfo:
     return UserInfo(f"system:serviceaccount:{namespace}:{name}", groups=groups)
 
 
+class ConversionFailed(Exception):
+    """An object cannot be converted to the version that a webhook or policy matches."""
+
+
 class VersionConverter:
-    """Bring writes into other versions and back."""
+    """Bring writes into other versions and back; raise ConversionFailed if that fails."""
 
     def __init__(self, core: Core, api: Access, authorizer: RoleAuthorizer) -> None:
         self._core = core
@@ -147,7 +151,13 @@ class VersionConverter:
     ) -> JsonObject | None:
         if obj is None or match.resource == attributes.resource:
             return obj
-        return await self.resource(match.resource).convert(copy(obj))
+        return await self._convert(match.resource, copy(obj))
+
+    async def _convert(self, place: GroupVersionResource, obj: JsonObject) -> JsonObject:
+        try:
+            return await self.resource(place).convert(obj)
+        except StatusError as error:
+            raise ConversionFailed(error.message) from None
 
     def encoded(self, obj: JsonObject | None, match: ResourceMatch) -> msgspec.Raw:
         """Return the bytes of an object in the matched version, its fields in kube-apiserver's order."""
@@ -180,7 +190,7 @@ class VersionConverter:
     async def replace(self, attributes: AdmissionAttributes, match: ResourceMatch, fresh: JsonObject) -> None:
         """Put a changed object of the matched version in the place of the write's own."""
         if match.resource != attributes.resource:
-            fresh = await self.resource(attributes.resource).convert(fresh)
+            fresh = await self._convert(attributes.resource, fresh)
         if attributes.object is None:
             attributes.object = fresh
         else:

@@ -19,7 +19,7 @@ from kubewright.devserver.admission.matching import (
     parse_selector,
 )
 from kubewright.devserver.admission.reviews import ReviewResponse, ask, denial, read_decision
-from kubewright.devserver.admission.versions import VersionConverter, VersionedAttributes
+from kubewright.devserver.admission.versions import ConversionFailed, VersionConverter, VersionedAttributes
 from kubewright.devserver.core import Core
 from kubewright.devserver.expressions import CONDITIONS_BUDGET, Budget, ExpressionError, compile_condition
 from kubewright.devserver.objects import JsonObject, copy, encode_sorted, items, meta
@@ -91,7 +91,13 @@ class Hooks:
             return None
         if unknown is not None:
             raise unknown
-        versioned = await self._versions.versioned(attributes, match)
+        try:
+            versioned = await self._versions.versioned(attributes, match)
+        except ConversionFailed as failure:
+            error = StatusError.internal(str(failure))
+            # Mutating webhooks report it as an internal error of an internal error.
+            mutating = self._plural.startswith("mutating")
+            raise (StatusError.internal(error.message) if mutating else error) from None
         return versioned if _wanted(hook, versioned) else None
 
     def _match(self, hook: Hook, attributes: AdmissionAttributes) -> ResourceMatch | None:
@@ -224,7 +230,10 @@ class MutatingWebhooks(AdmissionPlugin):
         except (PatchError, WireDecodeError) as error:
             raise StatusError.internal(str(error)) from None
         changed = encode_sorted(fresh) != before
-        await self._versions.replace(versioned.attributes, match, fresh)
+        try:
+            await self._versions.replace(versioned.attributes, match, fresh)
+        except ConversionFailed as failure:
+            raise StatusError.internal(str(failure)) from None
         return changed
 
 
