@@ -194,12 +194,17 @@ class DefinitionController:
             self._end_watches(before[1])
 
     def _end_watches(self, resources: list[ServedResource]) -> None:
-        """End the watches on a kind whose definition has changed, as kube-apiserver does."""
+        """End the watches on a kind whose definition has changed, as kube-apiserver does.
+
+        Its watch cache is filled anew then: watches cannot resume from before.
+        """
         for collection in {resource.collection for resource in resources}:
             if self._core.realistic:
-                asyncio.get_running_loop().call_later(WATCH_END_SECONDS, collection.end_watches)
+                asyncio.get_running_loop().call_later(
+                    WATCH_END_SECONDS, collection.end_watches, self._core.store.revision
+                )
             else:
-                collection.end_watches()
+                collection.end_watches(self._core.store.revision)
 
     def _withdraw(self, name: str) -> None:
         _, resources = self._served.pop(name, (0, list[ServedResource]()))

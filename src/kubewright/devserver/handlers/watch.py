@@ -69,7 +69,7 @@ class WatchStream:
             await self._send_state(writer, cursor)
         else:
             cursor = revision or self._newest()
-            if cursor < collection.floor:
+            if cursor < collection.watch_floor:
                 await self._send_expired(writer, cursor, collection.oldest)
                 return
         bookmark = self._next_bookmark(loop.time(), deadline)
@@ -77,7 +77,7 @@ class WatchStream:
             now = loop.time()
             if now >= deadline:
                 return
-            if cursor < collection.floor:
+            if cursor < collection.watch_floor:
                 await self._send_expired(writer, cursor, collection.oldest)
                 return
             events = self._visible(collection.after(cursor))

@@ -26,6 +26,7 @@ class Collection:
         self.floor: int = floor
         """The history has every event after this revision."""
         self.epoch: int = 0
+        self._first_watched = 0
         """Counts the reasons to end all watches, as when a CRD's schema changes."""
         self.history_bytes: int = 0
         self.latest: int = floor
@@ -79,8 +80,13 @@ class Collection:
 
     @property
     def oldest(self) -> int:
+        """Return the oldest revision of the history, which errors name."""
+        return max(self._events[0].revision if self._events else self.floor, self._first_watched)
+
+    @property
+    def watch_floor(self) -> int:
         """Return the oldest revision a watch may start from."""
-        return self._events[0].revision if self._events else self.floor
+        return max(self.floor, self._first_watched)
 
     def load(self, records: Sequence[Record]) -> None:
         """Load records from a file, in key order."""
@@ -93,6 +99,7 @@ class Collection:
         self._events.clear()
         self.history_bytes = 0
         self.floor = self.latest = revision
+        self._first_watched = 0
         self.end_watches()
 
     def apply(self, event: StoreEvent) -> None:
@@ -140,8 +147,9 @@ class Collection:
         if end:
             self.compact(self._events[end - 1].revision)
 
-    def end_watches(self) -> None:
-        """End every watch cleanly, as the server does when a kind changes."""
+    def end_watches(self, oldest: int = 0) -> None:
+        """End every watch cleanly, as the server does when a kind changes; none may start before `oldest` from now on."""
+        self._first_watched = max(self._first_watched, oldest)
         self.epoch += 1
         self.wake()
 
