@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -194,6 +195,28 @@ async def test_both_end_with_the_process_that_started_them(plane: TestPlane) -> 
     test.kill()
     await test.wait()
     await eventually(lambda: not any(map(_runs, numbers)), timeout=SECONDS)
+
+
+async def test_a_program_under_nohup_outlives_the_process_that_started_it(plane: TestPlane) -> None:
+    starter = (
+        "import json, signal, subprocess, sys\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "print(subprocess.Popen(json.loads(sys.argv[1]), stdout=subprocess.DEVNULL).pid)\n"
+    )
+    command = json.dumps([str(plane.assets / "etcd"), *plane.etcd_flags])
+    test = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", starter, command, stdout=asyncio.subprocess.PIPE
+    )
+    assert test.stdout is not None
+    number = int(await test.stdout.readline())
+    try:
+        await test.wait()
+        async with Program(Path("/bin/sleep"), "60") as unrelated:
+            await healthy(plane.etcd_port, "/health", unrelated, tls=False)
+        assert _runs(number)
+    finally:
+        os.kill(number, signal.SIGTERM)
+    await eventually(lambda: not _runs(number), timeout=SECONDS)
 
 
 def _runs(number: int) -> bool:

@@ -102,7 +102,7 @@ def listen(url: str) -> socket.socket:
             raise EtcdStartError(f"--listen-client-urls {url}: only http:// and unix:// are emulated")
         host = _LOOPBACK if parts.hostname in (None, "0.0.0.0", "::") else str(parts.hostname)
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, parts.port or 2379), family=family)
+        return socket.create_server((host, 2379 if parts.port is None else parts.port), family=family)
     except ValueError as error:
         raise EtcdStartError(f"--listen-client-urls {url}: {error}") from None
     except OSError as error:
