@@ -168,7 +168,7 @@ def finished(name: str, size: int = 1000, *, outcome: str = "success", line: str
     body = b'{"metadata":{"name":"%s"},"data":"%s"}' % (name.encode(), b"x" * size)
     entry.add(CachedRead(LAMP, entry.key, raw_object(body)))
     if line:
-        entry.add(LoggedLine(0.0, "INFO", "test", line))
+        entry.add_work(LoggedLine(0.0, "INFO", "test", line))
     entry.finish(outcome, 0.1, None)
     return entry
 

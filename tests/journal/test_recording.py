@@ -37,7 +37,7 @@ def reconcile(number: int, version: str = "1", size: int = 100) -> Collected:
     entry = Collected("lamps", LAMP, ObjectKey("default", "lamp"), (), _Log(number))
     body = b'{"metadata":{"name":"lamp","uid":"u","resourceVersion":"%s"},"data":"%s"}'
     entry.add(CachedRead(LAMP, entry.key, raw_object(body % (version.encode(), b"x" * size))))
-    entry.add(LoggedLine(0.0, "INFO", "test", "said"))
+    entry.add_work(LoggedLine(0.0, "INFO", "test", "said"))
     entry.finish("success", 0.1, None)
     return entry
 

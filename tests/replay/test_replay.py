@@ -173,7 +173,9 @@ async def test_an_external_system_is_replaced_by_the_lifespan_for_planning(
     assert entered == ["planned"]
 
 
-async def test_what_cannot_be_replayed_is_refused_in_one_line(cluster: Cluster, tmp_path: Path) -> None:
+async def test_reconciles_that_cannot_be_replayed_are_refused_in_one_line(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     path = tmp_path / "record"
     records = await recorded_run(cluster, path)
     with pytest.raises(ReplayError, match="has no reconcile nonsense"):

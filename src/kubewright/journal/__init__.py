@@ -11,10 +11,11 @@ from kubewright.journal.collected import (
     LoggedLine,
     PublishedEvent,
     RequestExchange,
-    SkippedApply,
     Trigger,
+    begin_collecting,
     collecting,
     current,
+    end_collecting,
 )
 from kubewright.journal.log_lines import gathered_log
 from kubewright.journal.recording import (
@@ -62,12 +63,13 @@ __all__ = [
     "RecordFileError",
     "Redactor",
     "RequestExchange",
-    "SkippedApply",
     "StartLine",
     "Trigger",
     "WriteRecord",
+    "begin_collecting",
     "collecting",
     "current",
+    "end_collecting",
     "gathered_log",
     "read_lines",
     "record_of",

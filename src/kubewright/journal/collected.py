@@ -7,8 +7,10 @@ cache and the responses hold anyway. `journal.records` makes a readable record o
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, NamedTuple
+from contextvars import ContextVar, Token
+from typing import Any, cast
+
+import msgspec
 
 from kubewright.api import Kind, ObjectKey, RawObject
 from kubewright.client import ApiRequest
@@ -18,7 +20,7 @@ _OVERHEAD = 200
 """About what an entry of a list takes beside its bytes."""
 
 
-class Trigger(NamedTuple):
+class Trigger(msgspec.Struct, frozen=True, gc=False):
     """A change that led to a reconcile; an event of an external source has no kind and no states."""
 
     kind: str
@@ -27,26 +29,16 @@ class Trigger(NamedTuple):
     before: RawObject | None = None
     after: RawObject | None = None
 
-    @property
-    def size(self) -> int:
-        """Return about how many bytes it holds."""
-        return _OVERHEAD + _size(self.before) + _size(self.after)
 
-
-class CachedRead(NamedTuple):
+class CachedRead(msgspec.Struct, frozen=True, gc=False):
     """An object that was read from the cache; None if it was not there."""
 
     kind: Kind
     key: ObjectKey
     state: RawObject | None
 
-    @property
-    def size(self) -> int:
-        """Return about how many bytes it holds."""
-        return _OVERHEAD + _size(self.state)
 
-
-class CachedList(NamedTuple):
+class CachedList(msgspec.Struct, frozen=True, gc=False):
     """Objects that were listed from the cache; `index_value` is given if an index was asked."""
 
     kind: Kind
@@ -55,13 +47,8 @@ class CachedList(NamedTuple):
     index_value: str | None
     states: Sequence[RawObject]
 
-    @property
-    def size(self) -> int:
-        """Return about how many bytes it holds."""
-        return _OVERHEAD + sum(map(_size, self.states))
 
-
-class RequestExchange(NamedTuple):
+class RequestExchange(msgspec.Struct, frozen=True, gc=False):
     """A request to the API server with its response; `error` is set if it failed, and `status` is 0 without a response."""
 
     request: ApiRequest
@@ -77,26 +64,8 @@ class RequestExchange(NamedTuple):
         """Return True unless the request only reads."""
         return self.request.method != "GET"
 
-    @property
-    def size(self) -> int:
-        """Return about how many bytes it holds."""
-        return _OVERHEAD + len(self.request.body) + len(self.body)
 
-
-class SkippedApply(NamedTuple):
-    """An apply that was not sent because nothing would change."""
-
-    kind: Kind
-    key: ObjectKey
-    subresource: str
-
-    @property
-    def size(self) -> int:
-        """Return about how many bytes it holds."""
-        return _OVERHEAD
-
-
-class PublishedEvent(NamedTuple):
+class PublishedEvent(msgspec.Struct, frozen=True, gc=False):
     """An Event that was recorded."""
 
     at: float
@@ -104,13 +73,8 @@ class PublishedEvent(NamedTuple):
     reason: str
     note: str
 
-    @property
-    def size(self) -> int:
-        """Return about how many bytes it holds."""
-        return _OVERHEAD + len(self.note)
 
-
-class LoggedLine(NamedTuple):
+class LoggedLine(msgspec.Struct, frozen=True, gc=False):
     """A log record."""
 
     at: float
@@ -118,36 +82,32 @@ class LoggedLine(NamedTuple):
     logger: str
     message: str
 
-    @property
-    def size(self) -> int:
-        """Return about how many bytes it holds."""
-        return _OVERHEAD + len(self.message)
 
-
-ReconcileStep = CachedRead | CachedList | RequestExchange | SkippedApply | PublishedEvent | LoggedLine
+ReconcileStep = CachedRead | CachedList | RequestExchange | PublishedEvent | LoggedLine
 
 
 class Collected:
     """One reconcile: what caused it, its steps in order, and how it ended."""
 
-    __slots__ = (
-        "controller",
-        "duration",
-        "error",
-        "finished",
-        "key",
-        "kind",
-        "log",
-        "number",
-        "outcome",
-        "repeated",
-        "retry_after",
-        "size",
-        "started_at",
-        "state",
-        "steps",
-        "triggers",
-    )
+    started_at: float
+    state: RawObject | None = None
+    """The object as the reconcile found it; None if it was gone."""
+    worked: bool = False
+    """True if it sent a write, recorded an Event or logged a line."""
+    skipped_applies: int = 0
+    """How many applies were not sent because nothing would change."""
+    duration: float = 0.0
+    outcome: str = ""
+    error: str = ""
+    retry_after: float | None = None
+    """Seconds until the next reconcile that is already planned."""
+    finished: bool = False
+    number: int = 0
+    """Its place in the journal."""
+    repeated: int = 0
+    """How many reconciles of the same object before this one did nothing either and were dropped for it."""
+    size: int = 0
+    """About how many bytes it holds."""
 
     def __init__(
         self, controller: str, kind: Kind, key: ObjectKey, triggers: Sequence[Trigger], log: Any
@@ -159,20 +119,7 @@ class Collected:
         self.log = log
         """The logger of the reconcile, whose fields have its id: an id is made only when it is asked for."""
         self.started_at = time.time()
-        self.state: RawObject | None = None
-        """The object as the reconcile found it; None if it was gone."""
         self.steps: list[ReconcileStep] = []
-        self.duration = 0.0
-        self.outcome = ""
-        self.error = ""
-        self.retry_after: float | None = None
-        """Seconds until the next reconcile that is already planned."""
-        self.finished = False
-        self.number = 0
-        """Its place in the journal."""
-        self.repeated = 0
-        """How many reconciles of the same object before this one did nothing either and were dropped for it."""
-        self.size = 0
 
     @property
     def id(self) -> str:
@@ -182,13 +129,7 @@ class Collected:
     @property
     def is_idle(self) -> bool:
         """Return True if it succeeded without a write, an Event or a log line."""
-        if self.outcome not in ("success", "requeue_after"):
-            return False
-        return not any(
-            isinstance(step, PublishedEvent | LoggedLine)
-            or (isinstance(step, RequestExchange) and step.is_write)
-            for step in self.steps
-        )
+        return not self.worked and not self.error
 
     @property
     def writes(self) -> list[RequestExchange]:
@@ -196,8 +137,14 @@ class Collected:
         return [step for step in self.steps if isinstance(step, RequestExchange) and step.is_write]
 
     def add(self, step: ReconcileStep) -> None:
-        """Add a step; what a task does after the reconcile has ended does not belong to it."""
+        """Add a step that changes nothing; what a task does after the reconcile has ended does not belong to it."""
         if not self.finished:
+            self.steps.append(step)
+
+    def add_work(self, step: ReconcileStep) -> None:
+        """Add a write, an Event or a log line."""
+        if not self.finished:
+            self.worked = True
             self.steps.append(step)
 
     def finish(self, outcome: str, duration: float, error: BaseException | None) -> None:
@@ -205,9 +152,9 @@ class Collected:
         self.finished = True
         self.outcome = outcome
         self.duration = duration
-        self.error = "" if error is None else f"{type(error).__name__}: {text_of(error)}"
-        held = sum(step.size for step in self.steps) + sum(trigger.size for trigger in self.triggers)
-        self.size = _OVERHEAD + held + _size(self.state) + len(self.error)
+        if error is not None:
+            self.error = f"{type(error).__name__}: {text_of(error)}"
+        self.size = _size(self)
 
 
 _current: ContextVar[Collected | None] = ContextVar("reconcile", default=None)
@@ -221,12 +168,45 @@ def current() -> Collected | None:
 @contextmanager
 def collecting(entry: Collected | None) -> Generator[None]:
     """Gather in this entry what the block, its tasks and threads do."""
-    token = _current.set(entry)
+    token = begin_collecting(entry)
     try:
         yield
     finally:
-        _current.reset(token)
+        end_collecting(token)
 
 
-def _size(state: RawObject | None) -> int:
-    return 0 if state is None else min(state.stop, len(state.data)) - state.start
+def begin_collecting(entry: Collected | None) -> Token[Collected | None]:
+    """Gather in this entry until `end_collecting`: for the path of each reconcile, where a generator costs too much."""
+    return _current.set(entry)
+
+
+def end_collecting(token: Token[Collected | None]) -> None:
+    """End what `begin_collecting` began."""
+    _current.reset(token)
+
+
+def _size(entry: Collected) -> int:
+    """Return about how many bytes an entry holds."""
+    size = _OVERHEAD * (1 + len(entry.steps))
+    for step in entry.steps:
+        kind = type(step)
+        if kind is CachedRead:
+            state = cast("CachedRead", step).state
+            if state is not None:
+                size += len(state.data)
+        elif kind is CachedList:
+            size += sum(len(state.data) for state in cast("CachedList", step).states)
+        elif kind is RequestExchange:
+            exchange = cast("RequestExchange", step)
+            size += len(exchange.request.body) + len(exchange.body)
+        elif kind is PublishedEvent:
+            size += len(cast("PublishedEvent", step).note)
+        elif kind is LoggedLine:
+            size += len(cast("LoggedLine", step).message)
+    for trigger in entry.triggers:
+        for state in (trigger.before, trigger.after):
+            if state is not None:
+                size += len(state.data)
+    if entry.state is not None:
+        size += len(entry.state.data)
+    return size + len(entry.error)

@@ -24,7 +24,7 @@ class _JournalHandler(logging.Handler):
             message = record.getMessage()
         except Exception:
             message = str(record.msg)
-        entry.add(LoggedLine(record.created, record.levelname, record.name, message[:MAX_LENGTH]))
+        entry.add_work(LoggedLine(record.created, record.levelname, record.name, message[:MAX_LENGTH]))
 
 
 _handler = _JournalHandler()

@@ -18,7 +18,6 @@ from kubewright.journal.collected import (
     LoggedLine,
     PublishedEvent,
     RequestExchange,
-    SkippedApply,
     Trigger,
 )
 from kubewright.journal.redaction import Redactor
@@ -212,7 +211,7 @@ class _Recording:
             causes=causes,
             reads=reads,
             writes=writes,
-            skipped_applies=sum(isinstance(step, SkippedApply) for step in entry.steps),
+            skipped_applies=entry.skipped_applies,
             events=[
                 EventRecord(at=_time(step.at), type=step.type, reason=step.reason, note=self._text(step.note))
                 for step in entry.steps

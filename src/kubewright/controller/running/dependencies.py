@@ -105,7 +105,7 @@ class RuntimeDependencies(msgspec.Struct, frozen=True, kw_only=True):
         """Record an Event, in the journal of the current reconcile as well."""
         self.recorder.record(regarding, type, reason, note, action=action, reporter=reporter, related=related)
         if (entry := current()) is not None:
-            entry.add(PublishedEvent(time.time(), type, reason, note))
+            entry.add_work(PublishedEvent(time.time(), type, reason, note))
 
 
 def reference_to(kind: Kind, meta: PartialMeta) -> Reference:

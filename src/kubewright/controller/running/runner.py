@@ -55,7 +55,7 @@ from kubewright.controller.running.writer import Writer
 from kubewright.controller.watches import ReportFailure, Source, checked_keys, passes
 from kubewright.election import NotLeading
 from kubewright.guards import attempt, must_propagate, text_of
-from kubewright.journal import Collected, Trigger, collecting
+from kubewright.journal import Collected, Trigger, begin_collecting, end_collecting
 from kubewright.workqueue import LOW_PRIORITY, QueueItem, QueueShutDown, QueueStatistics, WorkQueue
 
 T = TypeVar("T")
@@ -323,7 +323,8 @@ class Runner(Generic[T]):
         self._instruments.active_workers.inc()
         raised: BaseException | None = None
         outcome: ReconcileOutcome = "success"
-        with collecting(entry), self._own_changes.during(item.key) as progress:
+        token = begin_collecting(entry)
+        with self._own_changes.during(item.key) as progress:
             try:
                 with self._dependencies.traces.reconcile(log, causes):
                     result = await self._bounded(item.key, log, causes)
@@ -340,6 +341,7 @@ class Runner(Generic[T]):
                 failed = raised is not None and outcome in ("error", "requeue")
                 for held in progress.unhandled(failed=failed):
                     self.enqueue([item.key], held.cause, held.change, low=held.low)
+                end_collecting(token)
         self._instruments.outcomes[outcome].inc()
         if entry is None:
             return

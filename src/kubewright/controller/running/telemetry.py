@@ -248,7 +248,8 @@ class _ObservedRequest:
             text, message = "" if error is None else text_of(error), ""
             if isinstance(error, ApiError):
                 status, message = error.status.code, error.status.message
-            self._entry.add(RequestExchange(self._request, self._at, status, body, text, message))
+            add = self._entry.add if self._request.method == "GET" else self._entry.add_work
+            add(RequestExchange(self._request, self._at, status, body, text, message))
         return self._span.__exit__(kind, error, trace)
 
 

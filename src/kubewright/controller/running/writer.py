@@ -69,7 +69,7 @@ from kubewright.controller.writes import (
     with_owner,
 )
 from kubewright.guards import calling_line
-from kubewright.journal import SkippedApply, current
+from kubewright.journal import current
 
 _CREATED = 201
 
@@ -166,7 +166,8 @@ class Writer:
             live = await self._take_over(kind, live)
             reason = self._applied.reason_to_send(kind, desired, live, form=child.form)
             if reason is None:
-                self._note_skipped(kind, key)
+                self._instruments.applies_skipped.inc()
+                self._note_skipped()
                 return decode_as(child.form, live.raw)
             if reason.drift is not None:
                 await self._correct_drift(owner.key, kind, live, reason.drift)
@@ -304,7 +305,7 @@ class Writer:
             kind, document, live, subresource="status", source=source, form=target.form
         )
         if reason is None:
-            self._note_skipped(kind, key, "status")
+            self._note_skipped()
             return decode_as(target.form, live.raw)
         if reason.drift is not None and report_drift:
             await self._correct_drift(reconciled.key, kind, live, reason.drift, subresource="status")
@@ -591,12 +592,10 @@ class Writer:
             answer = await self._client.send(request(version))
         return answer, code == _CREATED
 
-    def _note_skipped(self, kind: Kind, key: ObjectKey, subresource: str = "") -> None:
-        """Count an apply that was not sent because nothing would change."""
-        if not subresource:
-            self._instruments.applies_skipped.inc()
+    def _note_skipped(self) -> None:
+        """Count an apply that was not sent in the journal of the current reconcile."""
         if (entry := current()) is not None:
-            entry.add(SkippedApply(kind, key, subresource))
+            entry.skipped_applies += 1
 
     def _report_altered(self, kind: Kind, answer: RawObject, found: Mismatch | None) -> None:
         """Report a field that the server did not keep as it was applied."""
