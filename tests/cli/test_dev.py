@@ -37,7 +37,7 @@ def with_token(config: ClusterConfig, token: str) -> ClusterConfig:
     return replace(config, token=token, client_cert_data=b"", client_key_data=b"")
 
 
-async def test_without_controllers_no_service_account_is_created(tmp_path: Path) -> None:
+async def test_no_service_account_is_created_without_controllers(tmp_path: Path) -> None:
     async with dev(tmp_path, "--no-controllers") as config, Client(config) as client:
         assert (await client.get(core_v1.Namespace, "default")).status.phase == "Active"
         with pytest.raises(NotFound):

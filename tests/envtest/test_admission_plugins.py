@@ -1,15 +1,15 @@
 """Admission plugins that are off by default, on both pairs of programs."""
 
-import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 from programs import SECONDS, TestPlane
 
 import kubewright as kw
-from kubewright.api import Forbidden, NotFound, OwnerReference
+from kubewright.api import Forbidden, OwnerReference
 from kubewright.api.builtin import core_v1, rbac_v1
 from kubewright.client import Client
+from kubewright.testing import eventually
 
 GROUP = "rbac.authorization.k8s.io"
 PLUGINS = (
@@ -23,18 +23,8 @@ async def admin(either_plane: TestPlane) -> AsyncIterator[Client]:
     config = either_plane.config("admin", "system:masters")
     async with either_plane.running(f"--enable-admission-plugins={PLUGINS}"), Client(config) as client:
         # The real server creates its first namespaces after it reports that it is healthy.
-        async with asyncio.timeout(SECONDS):
-            while not await _has_default_namespace(client):
-                await asyncio.sleep(0.02)
+        await eventually(lambda: client.get(core_v1.Namespace, "default"), timeout=SECONDS)
         yield client
-
-
-async def _has_default_namespace(client: Client) -> bool:
-    try:
-        await client.get(core_v1.Namespace, "default")
-    except NotFound:
-        return False
-    return True
 
 
 def config_map(name: str, *owners: OwnerReference, namespace: str = "default") -> core_v1.ConfigMap:
@@ -53,14 +43,16 @@ async def bind(admin: Client, user: str, *rules: rbac_v1.PolicyRule) -> None:
 
 async def until_allowed(client: Client, obj: core_v1.ConfigMap) -> core_v1.ConfigMap:
     """Create an object as soon as the real server has seen the binding."""
-    async with asyncio.timeout(SECONDS):
-        while True:
-            try:
-                return await client.create(obj)
-            except Forbidden as error:
-                if "cannot create" not in str(error):
-                    raise
-                await asyncio.sleep(0.02)
+
+    async def create() -> core_v1.ConfigMap | None:
+        try:
+            return await client.create(obj)
+        except Forbidden as error:
+            if "cannot create" not in str(error):
+                raise
+            return None
+
+    return await eventually(create, timeout=SECONDS)
 
 
 async def test_pods_always_pull_their_images(admin: Client) -> None:

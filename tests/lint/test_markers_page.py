@@ -1,4 +1,4 @@
-"""The table of controller-gen markers is complete, and the keywords it names exist."""
+"""Lint: the table of controller-gen markers is complete, and the keywords it names exist."""
 
 import inspect
 import re
