@@ -21,14 +21,16 @@ from go_sources import BUNDLE, MODULES, release, staging_version
 
 ROOT = Path(__file__).resolve().parents[1]
 GOLDEN = ROOT / "tests/api/golden"
-PEERS = ROOT / "benchmarks/controller_runtime"
+# Go modules that use controller-runtime: what benchmarks compare with, and the operator that envtest's tests run.
+GO_PROJECTS = (ROOT / "benchmarks/controller_runtime", ROOT / "tests/languages/go")
 # controller-runtime 0.24 is made for Kubernetes 1.36, 0.25 for 1.37, and so on.
-CONTROLLER_RUNTIME_LAG = 12
+CONTROLLER_RUNTIME, CONTROLLER_RUNTIME_LAG = "sigs.k8s.io/controller-runtime", 12
 # Where text or code that does not read bundle.json names the release: the group is replaced.
 RELEASE, MINOR = r"(\d+\.\d+\.\d+)", r"(\d+\.\d+)"
 MENTIONS = {
     "README.md": [rf"embedded server and on Kubernetes {RELEASE}"],
     "tests/compare/allowed.yaml": [rf"`v{RELEASE}\+kubewright`"],
+    "docs/how-to/envtest-java.md": [rf"k8s/{RELEASE}-linux", rf"API_SERVER_VERSION={RELEASE} "],
     "docs/how-to/testing-matrix.md": [
         rf"\| Kubernetes, real control plane \| {RELEASE} \|",
         rf"\| Kubernetes, embedded server \| behaves like {MINOR} \|",
@@ -176,25 +178,31 @@ def record_golden(_: str) -> None:
         print(f"  {file.stem}: {len(json.loads(done.stdout)['cases'])} answers")
 
 
-def update_peers(version: str) -> None:
-    """Move the Go programs that benchmarks compare with, and compile them."""
+def update_go_projects(version: str) -> None:
+    """Move the Go projects to the k8s.io modules of a release and the controller-runtime that fits, and compile them."""
     need_go()
-    module = "sigs.k8s.io/controller-runtime"
-    wanted = f"v0.{int(version.split('.')[1]) - CONTROLLER_RUNTIME_LAG}."
-    present = re.search(rf"{re.escape(module)} (v\S+)", (PEERS / "go.mod").read_text())
-    runtime = present[1] if present else ""
-    if not runtime.startswith(wanted):
-        known = run("go", "list", "-m", "-versions", module, cwd=PEERS, quiet=True).split()[1:]
-        fitting = [text for text in known if text.startswith(wanted) and "-" not in text]
-        if not fitting:
-            raise StepError(f"{module} has no release {wanted}x for Kubernetes {minor(version)} yet")
-        runtime = fitting[-1]
     staging = staging_version(version)
     libraries = [f"k8s.io/{name}@{staging}" for name in ("api", "apimachinery", "client-go")]
-    run("go", "get", *libraries, f"{module}@{runtime}", cwd=PEERS)
-    run("go", "mod", "tidy", cwd=PEERS)
-    run("go", "build", "-o", "/dev/null", "./...", cwd=PEERS)
-    print(f"  {module} {runtime}, k8s.io {staging}")
+    for project in GO_PROJECTS:
+        runtime = controller_runtime(version, project)
+        run("go", "get", *libraries, f"{CONTROLLER_RUNTIME}@{runtime}", cwd=project)
+        run("go", "mod", "tidy", cwd=project)
+        # Compiles tests too.
+        run("go", "vet", "./...", cwd=project)
+        print(f"  {project.relative_to(ROOT)}: controller-runtime {runtime}, k8s.io {staging}", flush=True)
+
+
+def controller_runtime(version: str, project: Path) -> str:
+    """Return the version of controller-runtime for a release: the present one if it fits, otherwise the newest."""
+    wanted = f"v0.{int(version.split('.')[1]) - CONTROLLER_RUNTIME_LAG}."
+    present = re.search(rf"{re.escape(CONTROLLER_RUNTIME)} (v\S+)", (project / "go.mod").read_text())
+    if present and present[1].startswith(wanted):
+        return present[1]
+    known = run("go", "list", "-m", "-versions", CONTROLLER_RUNTIME, cwd=project, quiet=True).split()[1:]
+    fitting = [text for text in known if text.startswith(wanted) and "-" not in text]
+    if not fitting:
+        raise StepError(f"{CONTROLLER_RUNTIME} has no release {wanted}x for Kubernetes {minor(version)} yet")
+    return fitting[-1]
 
 
 STEPS = (
@@ -223,7 +231,7 @@ STEPS = (
     Step("ownership", "record tests/devserver/merge", python("tests/devserver/merge/record_corpus.py")),
     Step("conformance", "record tests/conformance", python("tests/conformance/record.py")),
     Step("clients", "record tests/clients", python("tests/clients/record.py")),
-    Step("peers", "update and compile the Go programs of benchmarks", update_peers),
+    Step("go", "update and compile the Go projects in benchmarks and tests", update_go_projects),
     Step("reference", "generate docs/reference", python("tools/generate_reference.py")),
     Step("differences", "generate docs/devserver-differences.md", python("tools/generate_differences.py")),
 )
