@@ -234,7 +234,7 @@ async def test_code_blocks_of_the_pages_work(
             await asyncio.to_thread(page.follow, block)
         for test in cases_in(page.module):
             if inspect.iscoroutinefunction(test):
-                await test(cluster)
+                await (test(cluster) if inspect.signature(test).parameters else test())
             else:
                 # It brings a loop and a cluster of its own; a simulation is run with its first seed.
                 seeds = [0] if "seed" in inspect.signature(test).parameters else []
