@@ -76,6 +76,7 @@ async def test_requests_only_selected_objects(source: Any, make: Any) -> None:
     source.script = [make.answer(error=make.error("no", 422)), make.answer(make.page(7))]
     selection = Selection(make.kind, "prod", "a=b", "metadata.name=x", metadata_only=True)
     await take(source, selection, 3)
+    assert [call.verb for call in source.calls][:2] == ["watch", "list"]
     for call in source.calls:
         asked = {
             name: call.options[name] for name in ("kind", "namespace", "labels", "fields", "metadata_only")

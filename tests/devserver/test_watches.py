@@ -238,3 +238,5 @@ async def test_every_kind_ends_its_state_with_a_bookmark_in_a_table_too(http: Ht
                     (row,) = event["object"]["rows"]
                     assert row["object"]["metadata"]["annotations"], resource["name"]
                     break
+            else:
+                raise AssertionError(f"the watch of {resource['name']} ended without a bookmark")

@@ -56,7 +56,9 @@ def test_given_namespaces_make_roles_instead_of_cluster_roles() -> None:
 def test_bindings_name_the_created_service_account() -> None:
     documents = rbac(OPERATOR, Names("shells"))
     account = next(document for document in documents if document["kind"] == "ServiceAccount")["metadata"]
-    for binding in (document for document in documents if document["kind"].endswith("Binding")):
+    bindings = [document for document in documents if document["kind"].endswith("Binding")]
+    assert bindings
+    for binding in bindings:
         (subject,) = binding["subjects"]
         assert (subject["name"], subject["namespace"]) == (account["name"], account["namespace"])
 
