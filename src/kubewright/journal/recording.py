@@ -79,8 +79,8 @@ class RecordFile:
         limit: int = DEFAULT_FILE_LIMIT,
         queue_limit: int = QUEUE_LIMIT,
     ) -> None:
-        self.path = path
-        self.dropped = 0
+        self.path: Path = path
+        self.dropped: int = 0
         """How many reconciles are not in the file."""
         self._operator = operator
         self._redactor = redactor

@@ -20,10 +20,10 @@ class Journal:
     """
 
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
-        self.limit = limit
-        self.size = 0
+        self.limit: int = limit
+        self.size: int = 0
         """Bytes that are held, by the count of `DEFAULT_LIMIT`."""
-        self.dropped = 0
+        self.dropped: int = 0
         """How many reconciles were dropped for newer ones."""
         self._entries: OrderedDict[int, Collected] = OrderedDict()
         self._idle: dict[tuple[str, ObjectKey], int] = {}
