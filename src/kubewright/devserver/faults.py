@@ -7,6 +7,7 @@ Faults cannot be injected over the network, only by the process that runs the se
 """
 
 import asyncio
+import random
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,9 +17,11 @@ from typing import Any, Literal, Self
 from kubewright.devserver.objects import encode
 from kubewright.devserver.objects.status import StatusError, group_resource
 from kubewright.devserver.request.context import RequestContext
+from kubewright.devserver.request.negotiation import PROTOBUF, negotiate_plain
 from kubewright.devserver.request.responses import refuse
 from kubewright.devserver.storage import ObjectStore
-from kubewright.http.server import BodyWriter, HangUp, PendingResponse, ServerResponse, Stream
+from kubewright.devserver.wire import load_types, write_event
+from kubewright.http.server import JSON, BodyWriter, HangUp, PendingResponse, ServerResponse, Stream
 
 Failure = int | Literal["reset"]
 """An HTTP status, or a connection that is reset instead of an answer."""
@@ -27,6 +30,9 @@ Moment = Literal["before", "after"]
 LAG_SECONDS = 3.0
 """How long an API server waits for its cache to catch up."""
 _LAG_POLL = 0.05
+_WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+_EVENT_TURNS = 5
+"""Turns of the event loop in which a watch sends what has changed."""
 _EXPIRED = "The resourceVersion for the provided watch is too old."
 
 
@@ -112,7 +118,9 @@ class Fault:
     def _failure(self, context: RequestContext) -> ServerResponse:
         error = self._status()
         if context.info.verb == "watch" and error.code == 410:
-            return Stream(lambda writer: _send_error(writer, error))
+            protobuf = negotiate_plain(context.request.headers.get("accept", "")) == PROTOBUF
+            media = f"{PROTOBUF};stream=watch" if protobuf else JSON
+            return Stream(lambda writer: _send_error(writer, error, protobuf=protobuf), media)
         return refuse(context.request, error, [])
 
     def _status(self) -> StatusError:
@@ -188,6 +196,9 @@ class Faults:
     _streams: dict[_OpenStream, None] = field(default_factory=dict[_OpenStream, None])
     _frozen: list[tuple[Matcher, int]] = field(default_factory=list[tuple[Matcher, int]])
     _lags: "list[Lag]" = field(default_factory=list[Lag])
+    _overtaking: list[tuple[Matcher, random.Random]] = field(
+        default_factory=list[tuple[Matcher, random.Random]]
+    )
 
     def add(
         self,
@@ -217,6 +228,7 @@ class Faults:
         """Remove all faults."""
         self._faults.clear()
         self._frozen.clear()
+        self._overtaking.clear()
         for lag in self._lags:
             lag.catch_up()
         self._lags.clear()
@@ -264,6 +276,26 @@ class Faults:
                 self._lags.remove(found)
             found.catch_up()
 
+    @contextmanager
+    def events_overtake(self, seed: int, match: Matcher = EVERYTHING) -> Generator[None]:
+        """Let the watch events of some of the matched writes arrive before their responses.
+
+        kube-apiserver sends both at about the same time, so that each order occurs; otherwise this server responds
+        first. About half of the writes are chosen, by the seed, until the context is left.
+        """
+        entry = (match, random.Random(seed))
+        self._overtaking.append(entry)
+        try:
+            yield
+        finally:
+            if entry in self._overtaking:
+                self._overtaking.remove(entry)
+
+    def _is_overtaken(self, context: RequestContext) -> bool:
+        if context.info.verb not in _WRITES:
+            return False
+        return any(match(context) and chance.random() < 0.5 for match, chance in self._overtaking)
+
     def catch_up(self) -> None:
         """Let every lagging server see the present state, as after a restart of all API servers."""
         for lag in self._lags:
@@ -287,6 +319,8 @@ class Faults:
             answer = lag.answer(context, proceed if fault is None else lambda: fault.answer(context, proceed))
         else:
             answer = proceed() if fault is None else fault.answer(context, proceed)
+        if isinstance(answer, Coroutine) and self._overtaking and self._is_overtaken(context):
+            return _after_events(answer)
         if isinstance(answer, Stream):
             self._follow(context, answer)
         elif context.info.verb == "watch" and isinstance(answer, Coroutine):
@@ -317,12 +351,23 @@ class Faults:
                 if entry.reset:
                     raise HangUp("a fault was asked for") from None
                 if entry.error is not None:
-                    await _send_error(writer, entry.error)
+                    protobuf = stream.content_type.startswith(PROTOBUF)
+                    await _send_error(writer, entry.error, protobuf=protobuf)
             finally:
                 self._streams.pop(entry, None)
 
         stream.run = guarded
 
 
-async def _send_error(writer: BodyWriter, error: StatusError) -> None:
-    await writer.write(b'{"type":"ERROR","object":%b}\n' % encode(error.wire()))
+async def _send_error(writer: BodyWriter, error: StatusError, *, protobuf: bool) -> None:
+    if protobuf:
+        await writer.write(write_event("ERROR", load_types().encode_protobuf(error.wire())))
+    else:
+        await writer.write(b'{"type":"ERROR","object":%b}\n' % encode(error.wire()))
+
+
+async def _after_events(answer: Coroutine[Any, Any, ServerResponse]) -> ServerResponse:
+    found = await answer
+    for _ in range(_EVENT_TURNS):
+        await asyncio.sleep(0)
+    return found

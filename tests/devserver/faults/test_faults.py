@@ -157,3 +157,46 @@ async def test_clearing_removes_all_faults(server: Server, http: Http) -> None:
     assert (await http.request("GET", "/api")).status == 500
     server.faults.clear()
     assert (await http.request("GET", "/api")).status == 200
+
+
+async def _orders(server: Server, http: Http, seed: int) -> list[str]:
+    """Return for each of some writes whether its event or its response arrived first."""
+    seen: list[str] = []
+    wire = await http.open()
+    newest = (await http.get(P))["metadata"]["resourceVersion"]
+    wire.send("GET", f"{P}?watch=1&resourceVersion={newest}")
+    await wire.head()
+
+    async def follow() -> None:
+        async for event in wire.events():
+            seen.append(f"event {event['object']['metadata']['name']}")
+
+    async with asyncio.TaskGroup() as tasks:
+        following = tasks.create_task(follow())
+        with server.faults.events_overtake(seed, Match(verbs=("create",))):
+            for number in range(12):
+                name = f"s{seed}-{number}"
+                await http.create(P, {"metadata": {"name": name}})
+                seen.append(f"response {name}")
+                async with asyncio.timeout(10):
+                    while f"event {name}" not in seen:
+                        await asyncio.sleep(0)
+        following.cancel()
+    return [seen[place].split()[0] for place in range(0, len(seen), 2)]
+
+
+async def test_events_of_writes_arrive_before_or_after_their_responses_by_the_seed(
+    server: Server, http: Http
+) -> None:
+    first = await _orders(server, http, 1)
+    assert set(first) == {"event", "response"}
+    assert first != await _orders(server, http, 2)
+
+
+async def test_an_expired_watch_in_protobuf_gets_an_event_in_protobuf(server: Server, http: Http) -> None:
+    wire = await http.open()
+    with server.faults.add(match=Match(verbs=("watch",)), fail=410):
+        wire.send("GET", f"{P}?watch=1", headers={"Accept": "application/vnd.kubernetes.protobuf"})
+        reply = await wire.reply()
+    assert reply.headers["content-type"] == "application/vnd.kubernetes.protobuf;stream=watch"
+    assert reply.body[4:].startswith(b"\n\x05ERROR")
