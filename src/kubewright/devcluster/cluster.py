@@ -29,6 +29,7 @@ from kubewright.devcluster import (
     replica_sets,
     scheduler,
     stateful_sets,
+    token_secrets,
     volumes,
 )
 from kubewright.devcluster.addresses import NODE, node_names
@@ -207,6 +208,7 @@ class DevCluster:
             autoscalers.controller(client),
             aggregation.controller(),
             certificate_requests.controller(self._server.sign),
+            token_secrets.controller(self._server.issue_for_secret, self._server.ca_pem),
             *node_lifecycle.controllers(),
             scheduler.controller(),
             *kubelet.controllers(version, self._nodes, self._pod_runner, self._programs),

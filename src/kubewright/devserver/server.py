@@ -210,7 +210,7 @@ class Server:
         clock, types, registry = Clock(loop), parts.types, ResourceRegistry()
         store = ObjectStore(parts.journal, clock.seconds)
         self.faults: Faults = Faults(store)
-        issuer = self._credentials.issuer(parts.token_key, clock.seconds)
+        self._issuer = issuer = self._credentials.issuer(parts.token_key, clock.seconds)
         self._core = core = Core(store, registry, types, clock, realistic=self._timing == "realistic")
         core.api = api = StoreAccess(core)
         core.authorizer = authorizer = RoleAuthorizer(
@@ -266,6 +266,10 @@ class Server:
     def sign(self, request: bytes, usages: Sequence[str], span: timedelta) -> bytes:
         """Sign a certificate request with the cluster's own authority; raise ValueError where it is not one."""
         return self._authority.sign(request, usages, span)
+
+    def issue_for_secret(self, *, namespace: str, account: str, uid: str, secret: str) -> str:
+        """Return a token of a ServiceAccount that is valid while the Secret holds it."""
+        return self._issuer.issue_for_secret(namespace=namespace, account=account, uid=uid, secret=secret)
 
     def add_user(self, name: str, groups: Sequence[str] = ()) -> str:
         """Make a bearer token for a user."""

@@ -1,5 +1,6 @@
 """Authentication: client certificates, bearer tokens, ServiceAccount tokens, impersonation."""
 
+import base64
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,7 +9,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from kubewright.devserver.auth.rbac import RoleAuthorizer
-from kubewright.devserver.auth.tokens import InvalidToken, TokenIssuer
+from kubewright.devserver.auth.tokens import LEGACY_ISSUER, InvalidToken, TokenIssuer
+from kubewright.devserver.objects import section
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.identity import (
     AUTHENTICATED,
@@ -60,6 +62,8 @@ class TokenAuthenticator:
         if user := self._users.get(token):
             return user, list(audiences)
         claims = self._issuer.claims(token)
+        if claims["iss"] == LEGACY_ISSUER:
+            return self._of_secret(token, claims), list(audiences)
         matching = [audience for audience in audiences if audience in claims["aud"]]
         if not matching:
             raise InvalidToken(
@@ -67,6 +71,21 @@ class TokenAuthenticator:
                 f"for the target audiences {_quoted(audiences)}]"
             )
         return self._service_account(claims), matching
+
+    def _of_secret(self, token: str, claims: Mapping[str, Any]) -> UserInfo:
+        """Return the user of a token that a Secret must hold."""
+        names = ("namespace", "secret.name", "service-account.name", "service-account.uid")
+        namespace, secret, name, uid = (
+            str(claims.get(f"kubernetes.io/serviceaccount/{key}")) for key in names
+        )
+        held = self._api.find("", "secrets", namespace, secret)
+        account = self._api.find("", "serviceaccounts", namespace, name)
+        stored = base64.b64encode(token.encode()).decode()
+        if held is None or section(held, "data").get("token") != stored:
+            raise InvalidToken("[invalid bearer token, service account token has been invalidated]")
+        if account is None or account["metadata"]["uid"] != uid:
+            raise InvalidToken("[invalid bearer token, service account token has been invalidated]")
+        return service_account_user(namespace, name, uid)
 
     def _service_account(self, claims: Mapping[str, Any]) -> UserInfo:
         private = claims["kubernetes.io"]

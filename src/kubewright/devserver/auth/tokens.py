@@ -10,6 +10,9 @@ from typing import Any, cast
 from kubewright.devserver.auth.token_keys import SigningKey, VerificationKey, base64url
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
+LEGACY_ISSUER = "kubernetes/serviceaccount"
+"""The issuer of tokens that Secrets hold."""
+_LEGACY = "kubernetes.io/serviceaccount"
 MIN_SECONDS = 600
 _MOST_VERIFIED = 1024
 """Tokens whose signature is not checked again: that takes longer than the rest of most requests."""
@@ -70,9 +73,25 @@ class TokenIssuer:
             "nbf": now,
             "sub": f"system:serviceaccount:{namespace}:{name}",
         }
+        return self._signed(claims), now + seconds
+
+    def issue_for_secret(self, *, namespace: str, account: str, uid: str, secret: str) -> str:
+        """Sign a token without an end for a ServiceAccount; it is valid while the Secret holds it."""
+        return self._signed(
+            {
+                "iss": LEGACY_ISSUER,
+                f"{_LEGACY}/namespace": namespace,
+                f"{_LEGACY}/secret.name": secret,
+                f"{_LEGACY}/service-account.name": account,
+                f"{_LEGACY}/service-account.uid": uid,
+                "sub": f"system:serviceaccount:{namespace}:{account}",
+            }
+        )
+
+    def _signed(self, claims: Mapping[str, Any]) -> str:
         head = {"alg": self._key.verification.algorithm, "kid": self._key.verification.key_id}
         body = f"{base64url(_json(head))}.{base64url(_json(claims))}"
-        return f"{body}.{base64url(self._key.sign(body.encode()))}", now + seconds
+        return f"{body}.{base64url(self._key.sign(body.encode()))}"
 
     def claims(self, token: str) -> dict[str, Any]:
         """Check a token's signature, issuer and times; return what it claims."""
@@ -82,7 +101,7 @@ class TokenIssuer:
             if len(self._verified) >= _MOST_VERIFIED:
                 self._verified.clear()
             self._verified[token] = claims
-        if claims["exp"] <= self._now():
+        if "exp" in claims and claims["exp"] <= self._now():
             raise InvalidToken("[invalid bearer token, service account token has expired]")
         return claims
 
@@ -95,7 +114,7 @@ class TokenIssuer:
         if key is None or not key.verifies(_decode(signature), body.encode()):
             raise InvalidToken("invalid bearer token")
         claims = _read(payload)
-        if claims.get("iss") not in self._issuers:
+        if claims.get("iss") not in (*self._issuers, LEGACY_ISSUER):
             raise InvalidToken("invalid bearer token")
         return claims
 
