@@ -16,6 +16,7 @@ from programs import SECONDS, Program, TestPlane, free_port, healthy
 import kubewright as kw
 from kubewright.api import Forbidden, NotFound
 from kubewright.api.builtin import apps_v1, core_v1, meta_v1
+from kubewright.certificates import private_key
 from kubewright.client import Client
 from kubewright.testing import eventually
 
@@ -94,6 +95,42 @@ async def test_a_mistake_in_the_flags_is_one_line_and_a_failure(
         ended = await server.ended()
     assert ended.code == 1
     assert re.fullmatch(line, ended.errors.rstrip("\n"))
+
+
+@pytest.mark.parametrize(
+    ("name", "flag", "why"),
+    [
+        (
+            "client-cert-auth-ca.crt",
+            "client-ca-file",
+            "data does not contain any valid RSA or ECDSA certificates",
+        ),
+        (
+            "sa-signer.key",
+            "service-account-signing-key-file",
+            "data does not contain a valid RSA or ECDSA private key",
+        ),
+        ("apiserver.crt", "cert-dir", "not a certificate and a private key in PEM"),
+    ],
+)
+async def test_a_file_without_a_certificate_or_key_is_named_in_one_line(
+    plane: TestPlane, name: str, flag: str, why: str
+) -> None:
+    await asyncio.to_thread(plane.write_certificates)
+    file = plane.certificates / name
+    await asyncio.to_thread(file.write_text, "garbage")
+    async with plane.etcd(), plane.server() as server:
+        ended = await server.ended()
+    assert (ended.code, ended.errors) == (1, f"Error: --{flag}: {file}: {why}\n")
+
+
+async def test_a_key_of_another_certificate_is_one_line(plane: TestPlane) -> None:
+    await asyncio.to_thread(plane.write_certificates)
+    await asyncio.to_thread((plane.certificates / "apiserver.key").write_bytes, private_key())
+    async with plane.etcd(), plane.server() as server:
+        ended = await server.ended()
+    assert ended.code == 1
+    assert ended.errors.endswith("apiserver.crt: private key does not match public key\n")
 
 
 async def test_a_port_in_use_is_one_line_and_a_failure(plane: TestPlane) -> None:

@@ -9,7 +9,6 @@ import gc
 import logging
 import os
 import signal
-import ssl
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -69,10 +68,6 @@ async def _serve(settings: ApiServerSettings, parent: int | None) -> None:
             serving = await stack.enter_async_context(_serving(settings, data, observer))
             if settings.faults is not None:
                 FaultFile(settings.faults, serving if isinstance(serving, Server) else serving.server)
-        except ssl.SSLError as error:
-            raise ApiServerStartError(
-                f"the serving certificate or the client CA is not valid: {error.reason}"
-            ) from None
         except FaultFileError as error:
             raise ApiServerStartError(f"--faults: {error}") from None
         except ValueError as error:

@@ -1,18 +1,27 @@
 """What the flags of kube-apiserver mean to the embedded server: files are read here, and flags without effect listed."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+import ssl
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from kubewright.certificates import Authority
+from cryptography import x509
+
+from kubewright.certificates import Authority, load_pair
 from kubewright.devserver import AuthorizationMode, KeyPair, ServerCredentials
+from kubewright.devserver.auth.token_keys import SigningKey, verification_keys
 from kubewright.envtest.flags import OWN_FLAGS, GivenFlags, KnownFlags
 
 SERVICE_NETWORK = "10.0.0.0/24"
 """The range of cluster IPs that the embedded server assigns, which is also that of envtest."""
 _HOSTS = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "127.0.0.1", "10.0.0.1")
+_CONTENT = {
+    "client-ca-file": "any valid RSA or ECDSA certificates",
+    "service-account-signing-key-file": "a valid RSA or ECDSA private key",
+    "service-account-key-file": "any valid RSA or ECDSA public keys",
+}
 _KNOWN_MODES = ("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node")
 
 _EMULATED = frozenset(
@@ -190,12 +199,16 @@ def _plugins(
 
 def _credentials(flags: GivenFlags, issuers: Sequence[str], host: str) -> ServerCredentials:
     token_file = flags.text("token-auth-file")
+    signing_key = flags.text("service-account-signing-key-file")
+    client_ca = flags.text("client-ca-file")
     return ServerCredentials(
         serving=_serving(flags, host),
-        client_ca=_read(flags, "client-ca-file") if "client-ca-file" in flags else b"",
-        token_key=_read(flags, "service-account-signing-key-file"),
+        client_ca=_checked("client-ca-file", client_ca, x509.load_pem_x509_certificates)
+        if client_ca
+        else b"",
+        token_key=_checked("service-account-signing-key-file", signing_key, SigningKey.from_pem),
         token_verification_keys=[
-            _file("service-account-key-file", path)
+            _checked("service-account-key-file", path, verification_keys)
             for path in flags.values.get("service-account-key-file", ())
         ],
         token_issuers=issuers,
@@ -204,14 +217,26 @@ def _credentials(flags: GivenFlags, issuers: Sequence[str], host: str) -> Server
     )
 
 
+def _checked(name: str, path: str, read: Callable[[bytes], object]) -> bytes:
+    """Return the content of a file that can be read in a certain way; raise SettingsError with the flag if not."""
+    data = _file(name, path)
+    try:
+        read(data)
+    except ValueError:
+        raise SettingsError(f"--{name}: {path}: data does not contain {_CONTENT[name]}") from None
+    return data
+
+
 def _serving(flags: GivenFlags, host: str) -> KeyPair:
     """Return the certificate of the server: given, found in the certificate directory, or new and stored there."""
     if "tls-cert-file" in flags or "tls-private-key-file" in flags:
-        return KeyPair(_read(flags, "tls-cert-file"), _read(flags, "tls-private-key-file"))
+        pair = KeyPair(_read(flags, "tls-cert-file"), _read(flags, "tls-private-key-file"))
+        return _matching("tls-cert-file", flags.text("tls-cert-file"), pair)
     folder = Path(flags.text("cert-dir", "/var/run/kubernetes"))
     certificate, key = folder / "apiserver.crt", folder / "apiserver.key"
     if certificate.exists() and key.exists():
-        return KeyPair(_file("cert-dir", str(certificate)), _file("cert-dir", str(key)))
+        pair = KeyPair(_file("cert-dir", str(certificate)), _file("cert-dir", str(key)))
+        return _matching("cert-dir", str(certificate), pair)
     authority = Authority.create("kube-apiserver-ca")
     pair = authority.serving("kube-apiserver", (*_HOSTS, host))
     pair = KeyPair(pair.certificate + authority.pair.certificate, pair.key)
@@ -223,6 +248,21 @@ def _serving(flags: GivenFlags, host: str) -> KeyPair:
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise SettingsError(f"--cert-dir: cannot write a certificate to {folder}: {why}") from None
+    return pair
+
+
+def _matching(name: str, path: str, pair: KeyPair) -> KeyPair:
+    """Return the pair; raise SettingsError if it is not a certificate with its private key."""
+    try:
+        load_pair(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), pair)
+    except ssl.SSLError as error:
+        mismatch = error.reason == "KEY_VALUES_MISMATCH"
+        why = (
+            "private key does not match public key"
+            if mismatch
+            else "not a certificate and a private key in PEM"
+        )
+        raise SettingsError(f"--{name}: {path}: {why}") from None
     return pair
 
 
@@ -242,6 +282,8 @@ def _warnings(flags: GivenFlags, modes: Sequence[str], plugins: Sequence[str]) -
     shown = [f"--{name}" for name in others]
     shown += [f"--authorization-mode={mode}" for mode in modes]
     shown += [f"--enable-admission-plugins={name}" for name in plugins]
+    if not flags.flag("allow-privileged", default=True):
+        shown.append("--allow-privileged=false")
     if (network := flags.text("service-cluster-ip-range", SERVICE_NETWORK)) != SERVICE_NETWORK:
         shown.append(f"--service-cluster-ip-range={network} (cluster IPs are in {SERVICE_NETWORK})")
     if shown:
