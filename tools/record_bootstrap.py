@@ -35,6 +35,8 @@ def recorded(plane: ControlPlane, resource: str) -> list[dict[str, Any]]:
     for item in items:
         for name in SERVER_SIDE:
             item["metadata"].pop(name, None)
+        for condition in item.get("status", {}).get("conditions", ()):
+            condition.pop("lastTransitionTime", None)
     return sorted(items, key=lambda item: (item["metadata"].get("namespace", ""), item["metadata"]["name"]))
 
 

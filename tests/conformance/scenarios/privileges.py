@@ -195,6 +195,15 @@ POLICY = [
     Step("unheld-and-denied", "POST", f"{ROLES}?dryRun=All", role("denied", UNHELD), user="jane"),
     Step("end-policy-binding", "DELETE", f"{POLICY_BINDINGS}/privileges", compared=False),
     Step("end-policy", "DELETE", f"{POLICIES}/privileges", compared=False),
+    # The server applies a policy for a moment after it was deleted, also to the requests of the next scenario.
+    Step(
+        "policy-ended",
+        "POST",
+        f"{ROLES}?dryRun=All",
+        role("ended", UNHELD),
+        until=lambda status, _: status == 201,
+        compared=False,
+    ),
 ]
 
 
