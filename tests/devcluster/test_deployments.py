@@ -13,7 +13,7 @@ from devcluster_workloads import (
     wait_for_events,
 )
 
-from kubewright.api import Meta
+from kubewright.api import Meta, Object
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.devcluster import SCENARIO_ANNOTATION, PodScenario
 from kubewright.devcluster.deployments import REVISION_HISTORY
@@ -295,3 +295,18 @@ async def test_missing_pods_of_a_rollout_count_as_unavailable(cluster: Cluster) 
         apps_v1.Deployment, "web", lambda item: item.status.unavailable_replicas == 1
     )
     assert (found.status.replicas, found.status.available_replicas) == (3, 3)
+
+
+async def test_fields_belong_to_the_managers_of_a_real_cluster(cluster: Cluster) -> None:
+    await cluster.create(deployment("web", 1))
+    await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
+
+    def managers(obj: Object) -> set[tuple[str, str, str]]:
+        return {(item.manager, item.operation, item.subresource) for item in obj.metadata.managed_fields}
+
+    (replica_set,), (pod,) = await sets_of(cluster, "web"), await pods_of(cluster, "web")
+    found = await cluster.get(apps_v1.Deployment, "web")
+    controllers = ("kube-controller-manager", "Update")
+    assert managers(found) == {("kubewright-testing", "Update", ""), (*controllers, "status")}
+    assert managers(replica_set) == {(*controllers, ""), (*controllers, "status")}
+    assert managers(pod) == {(*controllers, ""), ("kubelet", "Update", "status")}

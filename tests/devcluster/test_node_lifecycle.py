@@ -1,5 +1,7 @@
 """Node registration, the TTL annotation, taint-based eviction, and Pods of deleted nodes."""
 
+import asyncio
+import secrets
 from datetime import timedelta
 
 import pytest
@@ -10,6 +12,8 @@ from kubewright.api.builtin import core_v1
 from kubewright.devcluster.addresses import NODE
 from kubewright.devcluster.node_lifecycle import TTL, min_toleration_time, ttl_seconds
 from kubewright.testing import Cluster, embedded, virtual_time
+from kubewright.testing.hosting import RunningEnvironment
+from kubewright.testing.isolation import isolated
 
 TAINT = core_v1.Taint(key="broken", effect="NoExecute")
 
@@ -63,3 +67,71 @@ async def test_a_node_has_the_ttl_annotation(cluster: Cluster) -> None:
 @pytest.mark.parametrize(("nodes", "seconds"), [(1, 0), (100, 0), (101, 15), (1000, 30), (5000, 300)])
 def test_the_ttl_grows_with_the_number_of_nodes(nodes: int, seconds: int) -> None:
     assert ttl_seconds(nodes) == seconds
+
+
+async def check_a_node_that_never_reports_becomes_unknown(cluster: Cluster) -> None:
+    name = f"silent-{secrets.token_hex(3)}"
+    made = await cluster.client.create(core_v1.Node(Meta(name)))
+    found = await cluster.eventually(
+        core_v1.Node,
+        name,
+        lambda item: (
+            {taint.effect for taint in item.spec.taints if taint.key == "node.kubernetes.io/unreachable"}
+            == {"NoSchedule", "NoExecute"}
+        ),
+        timeout=180,
+    )
+    states = {item.type: (item.status, item.reason, item.message) for item in found.status.conditions}
+    never = ("Unknown", "NodeStatusNeverUpdated", "Kubelet never posted node status.")
+    assert states == dict.fromkeys(("Ready", "MemoryPressure", "DiskPressure", "PIDPressure"), never)
+    (ready,) = [item for item in found.status.conditions if item.type == "Ready"]
+    assert ready.last_heartbeat_time == made.metadata.creation_timestamp
+    await cluster.client.delete(made)
+
+
+def test_a_node_that_never_reports_becomes_unknown(environment: RunningEnvironment) -> None:
+    async def check_embedded() -> None:
+        async with embedded() as cluster:
+            await check_a_node_that_never_reports_becomes_unknown(cluster)
+
+    async def check() -> None:
+        async with isolated(environment.name, environment.kubeconfig) as cluster:
+            await check_a_node_that_never_reports_becomes_unknown(cluster)
+
+    # It takes a minute, which only the embedded cluster can skip.
+    if environment.name == "embedded":
+        virtual_time(check_embedded)()
+    else:
+        asyncio.run(check())
+
+
+@virtual_time
+async def test_a_node_that_stops_reporting_becomes_unknown_until_it_reports_again() -> None:
+    async with embedded() as cluster:
+        made = await cluster.client.create(core_v1.Node(Meta("flaky")))
+        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "fine"}
+        await cluster.client.patch(made, {"status": {"conditions": [ready]}}, subresource="status")
+        found = await cluster.eventually(
+            core_v1.Node,
+            "flaky",
+            lambda item: any(taint.key.endswith("/unreachable") for taint in item.spec.taints),
+            timeout=300,
+        )
+        (lost,) = [item for item in found.status.conditions if item.type == "Ready"]
+        assert (lost.status, lost.reason) == ("Unknown", "NodeStatusUnknown")
+        assert lost.message == "Kubelet stopped posting node status."
+        await wait_for_events(
+            cluster, ("Node", "NodeNotReady", "Node flaky status is now: NodeNotReady"), namespace="default"
+        )
+        again = {**ready, "lastHeartbeatTime": "2026-01-01T00:00:00Z"}
+        await cluster.client.patch(made, {"status": {"conditions": [again]}}, subresource="status")
+        await cluster.eventually(core_v1.Node, "flaky", lambda item: not item.spec.taints)
+
+
+@virtual_time
+async def test_the_clusters_own_node_stays_ready() -> None:
+    async with embedded() as cluster:
+        await asyncio.sleep(1000)
+        node = await cluster.client.get(core_v1.Node, NODE)
+        assert [item.status for item in node.status.conditions if item.type == "Ready"] == ["True"]
+        assert node.spec.taints == []

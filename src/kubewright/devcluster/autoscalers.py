@@ -8,6 +8,7 @@ from kubewright.api.builtin import apps_v1, autoscaling_v2, core_v1
 from kubewright.client import Client
 from kubewright.controller import Change, Context, Controller, Index, Options, Result, watch
 from kubewright.devcluster import clock
+from kubewright.devcluster.statuses import FIELD_MANAGER
 
 NAME = "horizontal-pod-autoscaler"
 RESYNC = timedelta(seconds=15)
@@ -208,5 +209,5 @@ def controller(client: Client) -> Controller[Autoscaler]:
         name=NAME,
         when=scalers.observe,
         watches=[watch(kind, via=autoscalers_by_target, key=_as_target(kind.__name__)) for kind in kinds],
-        options=Options(reporter=NAME),
+        options=Options(reporter=NAME, field_manager=FIELD_MANAGER),
     )

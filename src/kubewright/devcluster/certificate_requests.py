@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from kubewright.api.builtin import certificates_v1
 from kubewright.controller import Context, Controller, Options, Result, needs
 from kubewright.devcluster import clock
-from kubewright.devcluster.statuses import is_true
+from kubewright.devcluster.statuses import FIELD_MANAGER, is_true
 
 NAME = "csrsigning"
 MAX_DURATION = timedelta(days=365)
@@ -92,5 +92,5 @@ def controller(sign: Sign) -> Controller[SigningRequest]:
         Signer(sign),
         name=NAME,
         needs=[needs(SigningRequest, "delete")],
-        options=Options(reporter=NAME),
+        options=Options(reporter=NAME, field_manager=FIELD_MANAGER),
     )

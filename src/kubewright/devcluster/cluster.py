@@ -37,6 +37,7 @@ from kubewright.devcluster.garbage import GarbageCollector
 from kubewright.devcluster.kubelet import POD_ENDPOINTS, PodRunner
 from kubewright.devcluster.loopback import Loopback
 from kubewright.devcluster.simulated_commands import extended_programs
+from kubewright.devcluster.statuses import FIELD_MANAGER
 from kubewright.devserver import AuthorizationMode, AuthorizationObserver, Server, ServerCredentials
 from kubewright.manager import Manager, ManagerOptions
 
@@ -126,7 +127,7 @@ class DevCluster:
             stack.callback(_client_log.removeFilter, _is_not_endpoints_warning)
             server = await stack.enter_async_context(self._server)
             client = await stack.enter_async_context(
-                Client(self.in_process_config(), field_manager="kubewright")
+                Client(self.in_process_config(), field_manager=FIELD_MANAGER)
             )
             if self._pod_runner is not None:
                 await stack.enter_async_context(self._pod_runner)

@@ -13,7 +13,7 @@ from kubewright.devcluster import clock
 from kubewright.devcluster.cron import Schedule, ScheduleError
 from kubewright.devcluster.jobs import is_finished
 from kubewright.devcluster.namespaces import ignore_terminating_namespace
-from kubewright.devcluster.statuses import is_true
+from kubewright.devcluster.statuses import FIELD_MANAGER, is_true
 from kubewright.devcluster.workloads import controller_keys
 
 NAME = "cronjob-controller"
@@ -202,5 +202,5 @@ def controller() -> Controller[batch_v1.CronJob]:
         owns=[owned(batch_v1.Job)],
         needs=[needs(batch_v1.Job, "delete")],
         concurrency=2,
-        options=Options(reporter=NAME),
+        options=Options(reporter=NAME, field_manager=FIELD_MANAGER),
     )

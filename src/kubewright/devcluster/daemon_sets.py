@@ -14,6 +14,7 @@ from kubewright.devcluster.namespaces import ignore_terminating_namespace
 from kubewright.devcluster.node_filters import matches_node, tolerates
 from kubewright.devcluster.revisions import HASH_LABEL, forget_old, hash_of, record
 from kubewright.devcluster.rollouts import resolve
+from kubewright.devcluster.statuses import FIELD_MANAGER
 from kubewright.devcluster.workloads import (
     affects_pod_counts,
     claim_children,
@@ -288,5 +289,5 @@ def controller() -> Controller[apps_v1.DaemonSet]:
         ],
         needs=[needs(core_v1.Pod, "delete"), needs(apps_v1.ControllerRevision, "delete")],
         concurrency=4,
-        options=Options(reporter=NAME, reconcile_terminating=True),
+        options=Options(reporter=NAME, field_manager=FIELD_MANAGER, reconcile_terminating=True),
     )

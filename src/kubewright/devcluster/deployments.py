@@ -11,7 +11,7 @@ from kubewright.controller import Context, Controller, Index, Options, Result, n
 from kubewright.devcluster import clock
 from kubewright.devcluster.namespaces import ignore_terminating_namespace
 from kubewright.devcluster.rollouts import SetSize, limits, proportional, scale_down, scale_up
-from kubewright.devcluster.statuses import REQUEUE_SOON, StatusWriter, condition_of
+from kubewright.devcluster.statuses import FIELD_MANAGER, REQUEUE_SOON, StatusWriter, condition_of
 from kubewright.devcluster.workloads import claim_children, controller_keys, is_orphaned, short_hash
 
 HASH_LABEL = "pod-template-hash"
@@ -449,5 +449,5 @@ def controller() -> Controller[apps_v1.Deployment]:
         ],
         needs=[needs(apps_v1.ReplicaSet, "delete")],
         concurrency=8,
-        options=Options(reporter=NAME, reconcile_terminating=True),
+        options=Options(reporter=NAME, field_manager=FIELD_MANAGER, reconcile_terminating=True),
     )

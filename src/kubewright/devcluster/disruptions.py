@@ -8,6 +8,7 @@ from kubewright.api.builtin import apps_v1, core_v1, meta_v1, policy_v1
 from kubewright.controller import Context, Controller, Index, Options, Result, watch
 from kubewright.devcluster import clock
 from kubewright.devcluster.rollouts import resolve
+from kubewright.devcluster.statuses import FIELD_MANAGER
 from kubewright.devcluster.workloads import affects_pod_counts, is_pod_finished, is_ready
 
 NAME = "controllermanager"
@@ -138,5 +139,5 @@ def controller() -> Controller[policy_v1.PodDisruptionBudget]:
             watch(apps_v1.StatefulSet, via=budgets_by_namespace, key=_namespace),
             watch(core_v1.ReplicationController, via=budgets_by_namespace, key=_namespace),
         ],
-        options=Options(reporter=NAME),
+        options=Options(reporter=NAME, field_manager=FIELD_MANAGER),
     )

@@ -12,6 +12,7 @@ from kubewright.api.builtin import core_v1, discovery_v1
 from kubewright.controller import Change, Context, Controller, Index, Options, Result, needs, on, owned, watch
 from kubewright.devcluster.batching import batched
 from kubewright.devcluster.namespaces import ignore_terminating_namespace
+from kubewright.devcluster.statuses import FIELD_MANAGER
 from kubewright.devcluster.workloads import controller_keys, is_pod_finished, is_ready, short_hash
 
 SLICES = "endpointslice-controller"
@@ -319,7 +320,7 @@ def controllers() -> tuple[Controller[core_v1.Service], Controller[core_v1.Endpo
             needs(core_v1.Endpoints, "get", "create", "patch"),
         ],
         concurrency=4,
-        options=Options(reporter=SLICES),
+        options=Options(reporter=SLICES, field_manager=FIELD_MANAGER),
     )
     mirror = Controller(
         core_v1.Endpoints,
@@ -328,6 +329,6 @@ def controllers() -> tuple[Controller[core_v1.Service], Controller[core_v1.Endpo
         owns=[owned(discovery_v1.EndpointSlice)],
         watches=[watch(core_v1.Service, map=_same_key, when=_selector_changed)],
         needs=[needs(core_v1.Endpoints, "delete"), needs(discovery_v1.EndpointSlice, "delete")],
-        options=Options(reporter=MIRROR),
+        options=Options(reporter=MIRROR, field_manager=FIELD_MANAGER),
     )
     return slices, mirror

@@ -33,7 +33,7 @@ from kubewright.devcluster.job_pods import (
     waits_for_termination,
 )
 from kubewright.devcluster.namespaces import ignore_terminating_namespace
-from kubewright.devcluster.statuses import StoredStatus, condition_of, is_true
+from kubewright.devcluster.statuses import FIELD_MANAGER, StoredStatus, condition_of, is_true
 from kubewright.devcluster.workloads import (
     claim_children,
     is_active,
@@ -412,7 +412,7 @@ def controllers() -> "tuple[Controller[batch_v1.Job], Controller[core_v1.Pod], C
         ],
         needs=[needs(core_v1.Pod, "delete")],
         concurrency=4,
-        options=Options(reporter=NAME, reconcile_terminating=True),
+        options=Options(reporter=NAME, field_manager=FIELD_MANAGER, reconcile_terminating=True),
     )
     freeing = Controller(
         core_v1.Pod,
@@ -421,7 +421,7 @@ def controllers() -> "tuple[Controller[batch_v1.Job], Controller[core_v1.Pod], C
         when=_is_to_count,
         watches=[watch(batch_v1.Job, via=pods_by_controller, key=_pods_of, when=on("delete"))],
         needs=[needs(core_v1.Pod, "patch")],
-        options=Options(reporter=NAME, reconcile_terminating=True),
+        options=Options(reporter=NAME, field_manager=FIELD_MANAGER, reconcile_terminating=True),
     )
     expiring = Controller(
         batch_v1.Job,
@@ -429,6 +429,6 @@ def controllers() -> "tuple[Controller[batch_v1.Job], Controller[core_v1.Pod], C
         name=TTL_NAME,
         when=_may_expire,
         needs=[needs(batch_v1.Job, "delete")],
-        options=Options(reporter=TTL_NAME),
+        options=Options(reporter=TTL_NAME, field_manager=FIELD_MANAGER),
     )
     return counting, freeing, expiring

@@ -272,7 +272,7 @@ def controllers(
         watches=[source(runner.changed, map=lambda key: [key])] if runner is not None else [],
         needs=[needs(core_v1.Pod, "delete")],
         concurrency=16,
-        options=Options(reporter=NAME, reconcile_terminating=True),
+        options=Options(reporter=NAME, field_manager="kubelet", reconcile_terminating=True),
     )
     heartbeats = Controller(
         core_v1.Node,
@@ -280,7 +280,7 @@ def controllers(
         name="kubelet-heartbeat",
         when=heartbeat.is_relevant,
         needs=[needs(coordination_v1.Lease, "get", "create", "patch")],
-        options=Options(reporter=NAME),
+        options=Options(reporter=NAME, field_manager="kubelet"),
     )
     return pods, heartbeats, *provisioner.controllers()
 

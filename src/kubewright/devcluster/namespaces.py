@@ -24,6 +24,7 @@ from kubewright.client import Client
 from kubewright.controller import Context, Controller, Options, Result, Selector, needs, watch
 from kubewright.devcluster import clock
 from kubewright.devcluster.garbage import deletable_kinds
+from kubewright.devcluster.statuses import FIELD_MANAGER
 
 T = TypeVar("T", bound=Object)
 TERMINATING_CAUSE = "NamespaceTerminating"
@@ -260,5 +261,5 @@ def controller(client: Client, ca_pem: str) -> Controller[core_v1.Namespace]:
         ],
         needs=[needs(core_v1.ServiceAccount, "create", "patch"), needs(core_v1.ConfigMap, "create", "patch")],
         concurrency=4,
-        options=Options(reporter=NAME, reconcile_terminating=True),
+        options=Options(reporter=NAME, field_manager=FIELD_MANAGER, reconcile_terminating=True),
     )

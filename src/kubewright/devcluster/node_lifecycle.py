@@ -1,12 +1,17 @@
-"""The node controllers: registration Events, the TTL annotation, taint-based eviction, and Pods of deleted nodes."""
+"""The node controllers: registration, health, the TTL annotation, taint-based eviction, and Pods of deleted nodes."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from kubewright.api.builtin import core_v1
+import msgspec
+
+from kubewright.api import Conflict, to_wire
+from kubewright.api.builtin import coordination_v1, core_v1
 from kubewright.controller import Change, Context, Controller, Index, Options, Result, needs, watch
 from kubewright.devcluster import clock
 from kubewright.devcluster.node_filters import toleration_matches
+from kubewright.devcluster.statuses import FIELD_MANAGER, condition_of, is_true
 from kubewright.devcluster.workloads import is_pod_finished
 
 NODE_CONTROLLER = "node-controller"
@@ -17,6 +22,12 @@ EVICTION_CONTROLLER = "taint-eviction-controller"
 QUARANTINE = timedelta(seconds=40)
 """How long a node must be gone before its Pods are force-deleted."""
 NO_EXECUTE = "NoExecute"
+LEASES = "kube-node-lease"
+STARTUP_GRACE = 60.0
+MONITOR_GRACE = 50.0
+"""Seconds without a heartbeat after which a node is Unknown; a node that has never reported has more of them."""
+CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
+NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 pods_by_node: Index[core_v1.Pod] = Index(
     core_v1.Pod, lambda pod: [pod.spec.node_name] if pod.spec.node_name else []
 )
@@ -51,6 +62,123 @@ class NodeRegistration:
         if node.metadata.annotations.get(TTL) != desired:
             await ctx.patch(node, {"metadata": {"annotations": {TTL: desired}}})
         return None
+
+
+def unknown_conditions(node: core_v1.Node, now: datetime) -> list[core_v1.NodeCondition]:
+    """Return the conditions of a node that has stopped reporting, or never has."""
+    found: list[core_v1.NodeCondition] = []
+    for name in CONDITIONS:
+        before = condition_of(node.status.conditions, name)
+        if before is None:
+            condition = core_v1.NodeCondition(
+                type=name,
+                status="Unknown",
+                reason="NodeStatusNeverUpdated",
+                message="Kubelet never posted node status.",
+                last_heartbeat_time=node.metadata.creation_timestamp,
+                last_transition_time=now,
+            )
+        elif before.status == "Unknown":
+            condition = before
+        else:
+            condition = msgspec.structs.replace(
+                before,
+                status="Unknown",
+                reason="NodeStatusUnknown",
+                message="Kubelet stopped posting node status.",
+                last_transition_time=now,
+            )
+        found.append(condition)
+    return found
+
+
+def health_taints(node: core_v1.Node, now: datetime, *, evict: bool) -> list[core_v1.Taint]:
+    """Return the taints of a node as its condition Ready requires; `evict` means that its Pods may be evicted."""
+    ready = condition_of(node.status.conditions, "Ready")
+    key = {"False": NOT_READY, "Unknown": UNREACHABLE}.get(ready.status if ready is not None else "")
+    effects = ("NoSchedule", *((NO_EXECUTE,) if evict else ())) if key else ()
+    kept = [
+        item
+        for item in node.spec.taints
+        if item.key not in (NOT_READY, UNREACHABLE) or (item.key == key and item.effect in effects)
+    ]
+    present = {(item.key, item.effect) for item in kept}
+    added = [
+        core_v1.Taint(key=key, effect=effect, time_added=now)
+        for effect in effects
+        if key and (key, effect) not in present
+    ]
+    return [*kept, *added]
+
+
+class NodeHealth:
+    """Set the conditions of nodes without heartbeats to Unknown, and taint nodes that are not ready.
+
+    A heartbeat is a change of the condition Ready's heartbeat time or of the node's Lease. Ages are counted on the
+    local clock from when a change was seen, so the clocks of kubelets do not matter.
+    """
+
+    def __init__(self) -> None:
+        self._heartbeats: dict[str, tuple[tuple[object, object], float]] = {}
+
+    def is_relevant(self, change: Change[core_v1.Node]) -> bool:
+        """Return True for new nodes, heartbeats and changed taints."""
+        old, new = change.old, change.new
+        if new is None:
+            if change.before is not None:
+                self._heartbeats.pop(change.before.meta.uid, None)
+            return False
+        before = None if old is None else (old.status.conditions, old.spec.taints)
+        return before != (new.status.conditions, new.spec.taints)
+
+    async def reconcile(self, node: core_v1.Node, ctx: Context) -> Result | None:
+        """Update conditions and taints, and requeue for when the next heartbeat is overdue."""
+        ready = condition_of(node.status.conditions, "Ready")
+        now = clock.now().replace(microsecond=0)
+        left = await self._grace_left(node, ready, ctx)
+        if left <= 0 and (ready is None or ready.status != "Unknown"):
+            conditions = unknown_conditions(node, now)
+            others = [item for item in node.status.conditions if item.type not in CONDITIONS]
+            version = node.metadata.resource_version
+            status = {"conditions": [to_wire(item) for item in (*others, *conditions)]}
+            patch = {"metadata": {"resourceVersion": version}, "status": status}
+            # A conflict means that the node has reported: its event brings it here again.
+            try:
+                node = await ctx.patch(node, patch, subresource="status")
+            except Conflict:
+                return None
+            if ready is not None and ready.status == "True":
+                name = node.metadata.name
+                ctx.event("NodeNotReady", f"Node {name} status is now: NodeNotReady")
+        others_ready = any(
+            is_true(other.status.conditions, "Ready")
+            for other in await ctx.list(core_v1.Node)
+            if other.metadata.uid != node.metadata.uid
+        )
+        taints = health_taints(node, now, evict=others_ready)
+        if taints != node.spec.taints:
+            version = node.metadata.resource_version
+            wire = [to_wire(item) for item in taints] or None
+            await ctx.patch(node, {"metadata": {"resourceVersion": version}, "spec": {"taints": wire}})
+        return Result(after=timedelta(seconds=left)) if left > 0 else None
+
+    async def _grace_left(
+        self, node: core_v1.Node, ready: core_v1.NodeCondition | None, ctx: Context
+    ) -> float:
+        lease = await ctx.live.find(coordination_v1.Lease, node.metadata.name, LEASES)
+        seen = (
+            ready.last_heartbeat_time if ready is not None else None,
+            lease.spec.renew_time if lease is not None else None,
+        )
+        now = asyncio.get_running_loop().time()
+        before = self._heartbeats.get(node.metadata.uid)
+        if before is None or before[0] != seen:
+            created = node.metadata.creation_timestamp
+            never = seen == (None, None) and created is not None
+            age = (clock.now() - created).total_seconds() if never and created is not None else 0.0
+            before = self._heartbeats[node.metadata.uid] = (seen, now - age)
+        grace = STARTUP_GRACE if ready is None else MONITOR_GRACE
+        return before[1] + grace - now
 
 
 def min_toleration_time(pod: core_v1.Pod, taints: Sequence[core_v1.Taint]) -> timedelta | None:
@@ -137,16 +265,24 @@ def _no_execute_taints(node: core_v1.Node) -> list[core_v1.Taint]:
     return [taint for taint in node.spec.taints if taint.effect == NO_EXECUTE]
 
 
-def controllers() -> tuple[Controller[core_v1.Node], Controller[core_v1.Pod]]:
-    """Declare the node controller and the taint eviction controller."""
-    registration, eviction = NodeRegistration(), TaintEviction()
+def controllers() -> tuple[Controller[core_v1.Node], Controller[core_v1.Node], Controller[core_v1.Pod]]:
+    """Declare the controllers of the registration and the health of nodes, and the taint eviction controller."""
+    registration, health, eviction = NodeRegistration(), NodeHealth(), TaintEviction()
     nodes = Controller(
         core_v1.Node,
         registration,
         name=NODE_CONTROLLER,
         when=registration.is_relevant,
         needs=[needs(core_v1.Node, "patch")],
-        options=Options(reporter=NODE_CONTROLLER),
+        options=Options(reporter=NODE_CONTROLLER, field_manager=FIELD_MANAGER),
+    )
+    healthy = Controller(
+        core_v1.Node,
+        health,
+        name="node-lifecycle-controller",
+        when=health.is_relevant,
+        needs=[needs(core_v1.Node, "patch"), needs(coordination_v1.Lease, "get")],
+        options=Options(reporter=NODE_CONTROLLER, field_manager=FIELD_MANAGER),
     )
     pods = Controller(
         core_v1.Pod,
@@ -162,6 +298,8 @@ def controllers() -> tuple[Controller[core_v1.Node], Controller[core_v1.Pod]]:
             )
         ],
         needs=[needs(core_v1.Pod, "delete")],
-        options=Options(reporter=EVICTION_CONTROLLER, reconcile_terminating=True),
+        options=Options(
+            reporter=EVICTION_CONTROLLER, field_manager=FIELD_MANAGER, reconcile_terminating=True
+        ),
     )
-    return nodes, pods
+    return nodes, healthy, pods

@@ -10,6 +10,7 @@ from kubewright.client import Client
 from kubewright.controller import Change, Context, Controller, Index, Options, Result, watch
 from kubewright.devcluster import clock
 from kubewright.devcluster.garbage import deletable_kinds
+from kubewright.devcluster.statuses import FIELD_MANAGER
 from kubewright.devcluster.workloads import affects_pod_counts
 from kubewright.devserver import quota_usage
 
@@ -143,5 +144,5 @@ def controller(client: Client) -> Controller[core_v1.ResourceQuota]:
             )
             for kind in _WATCHED.values()
         ],
-        options=Options(reporter=NAME),
+        options=Options(reporter=NAME, field_manager=FIELD_MANAGER),
     )

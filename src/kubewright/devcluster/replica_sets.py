@@ -13,7 +13,7 @@ from kubewright.controller import Context, Controller, Index, Options, Result, n
 from kubewright.devcluster import clock
 from kubewright.devcluster.batching import batched
 from kubewright.devcluster.namespaces import ignore_terminating_namespace
-from kubewright.devcluster.statuses import REQUEUE_SOON, StatusWriter, condition_of
+from kubewright.devcluster.statuses import FIELD_MANAGER, REQUEUE_SOON, StatusWriter, condition_of
 from kubewright.devcluster.workloads import (
     affects_pod_counts,
     claim_children,
@@ -157,7 +157,7 @@ def _controller(kind: type[R], name: str) -> Controller[R]:
         ],
         needs=[needs(core_v1.Pod, "delete")],
         concurrency=8,
-        options=Options(reporter=name, reconcile_terminating=True),
+        options=Options(reporter=name, field_manager=FIELD_MANAGER, reconcile_terminating=True),
     )
 
 

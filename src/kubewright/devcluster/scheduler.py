@@ -337,5 +337,5 @@ def controller() -> Controller[core_v1.Pod]:
             needs(policy_v1.PodDisruptionBudget, "list"),
             needs(events_v1.Event, "create"),
         ],
-        options=Options(reporter=NAME),
+        options=Options(reporter=NAME, field_manager="kube-scheduler"),
     )

@@ -18,6 +18,7 @@ from kubewright.controller import Change, Context, Controller, Index, Options, R
 from kubewright.devcluster import clock
 from kubewright.devcluster.namespaces import ignore_terminating_namespace
 from kubewright.devcluster.revisions import HASH_LABEL, RevisionHistory, forget_old, record, template_of
+from kubewright.devcluster.statuses import FIELD_MANAGER
 from kubewright.devcluster.workloads import (
     affects_pod_counts,
     claim_children,
@@ -341,5 +342,5 @@ def controller() -> Controller[apps_v1.StatefulSet]:
             needs(core_v1.PersistentVolumeClaim, "create", "patch"),
         ],
         concurrency=4,
-        options=Options(reporter=NAME, reconcile_terminating=True),
+        options=Options(reporter=NAME, field_manager=FIELD_MANAGER, reconcile_terminating=True),
     )

@@ -13,6 +13,8 @@ import msgspec
 from kubewright.api import Conflict, JsonObject, NotFound, Object, to_wire
 from kubewright.controller import Change, Context, Result
 
+FIELD_MANAGER = "kube-controller-manager"
+"""The field manager of all controllers but the scheduler and the kubelet, as in a real cluster."""
 REQUEUE_SOON = Result(after=timedelta(milliseconds=10))
 """Requeue after a conflict, when the cache is likely to hold the newer version."""
 

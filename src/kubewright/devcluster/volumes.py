@@ -6,6 +6,7 @@ from kubewright.api import ApiError, Object, ObjectKey, Quantity, label_selector
 from kubewright.api.builtin import core_v1, storage_v1
 from kubewright.controller import Change, Context, Controller, Index, Options, needs, on, watch
 from kubewright.devcluster.provisioner import DEFAULT, PROVISIONED_BY, PROVISIONER, SELECTED_NODE
+from kubewright.devcluster.statuses import FIELD_MANAGER
 from kubewright.devcluster.workloads import is_pod_finished
 
 BINDER = "persistentvolume-controller"
@@ -313,7 +314,7 @@ def controllers() -> tuple[
             needs(core_v1.PersistentVolume, "patch"),
             needs(core_v1.PersistentVolume, "patch", subresource="status"),
         ],
-        options=Options(reporter=BINDER, reconcile_terminating=True),
+        options=Options(reporter=BINDER, field_manager=FIELD_MANAGER, reconcile_terminating=True),
     )
     volumes = Controller(
         core_v1.PersistentVolume,
@@ -321,7 +322,7 @@ def controllers() -> tuple[
         name="persistentvolume-follower",
         watches=[watch(core_v1.PersistentVolumeClaim, map=_volume_of)],
         needs=[needs(core_v1.PersistentVolume, "patch", "delete")],
-        options=Options(reporter=BINDER, reconcile_terminating=True),
+        options=Options(reporter=BINDER, field_manager=FIELD_MANAGER, reconcile_terminating=True),
     )
     classes = Controller(
         storage_v1.VolumeAttributesClass,
@@ -332,6 +333,6 @@ def controllers() -> tuple[
             watch(core_v1.PersistentVolume, map=attributes_classes_of, when=on("update", "delete")),
         ],
         needs=[needs(storage_v1.VolumeAttributesClass, "patch")],
-        options=Options(reporter=CLASS_PROTECTOR, reconcile_terminating=True),
+        options=Options(reporter=CLASS_PROTECTOR, field_manager=FIELD_MANAGER, reconcile_terminating=True),
     )
     return claims, volumes, classes
