@@ -129,6 +129,28 @@ async def test_a_file_without_a_verification_key_is_an_error(key: bytes) -> None
             pass
 
 
+@pytest.mark.parametrize("private_format", [PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL])
+async def test_private_keys_serve_as_verification_keys_in_the_formats_of_kube_apiserver(
+    private_format: PrivateFormat,
+) -> None:
+    rsa_key, curve_key = rsa.generate_private_key(65537, 2048), ec.generate_private_key(ec.SECP256R1())
+    for key in (rsa_key, curve_key):
+        given = ServerCredentials(
+            token_key=pem(key),
+            token_verification_keys=[key.private_bytes(Encoding.PEM, private_format, NoEncryption())],
+        )
+        if key is curve_key and private_format is PrivateFormat.PKCS8:
+            with pytest.raises(ValueError, match="any valid RSA or ECDSA public keys"):
+                async with Server(credentials=given):
+                    pass
+        else:
+            async with Server(credentials=given) as server, Http(server) as http:
+                assert (
+                    await user_of(http, await token_of(http, "robot"))
+                    == "system:serviceaccount:default:robot"
+                )
+
+
 async def test_the_given_certificate_is_served() -> None:
     authority = Authority.create("given")
     serving = authority.serving("given", ["127.0.0.1"])

@@ -117,6 +117,9 @@ def _public_keys(pem: bytes) -> Iterator[PublicKey]:
                 key = x509.load_pem_x509_certificate(text).public_key()
             elif label.endswith(b"PRIVATE KEY"):
                 key = SigningKey.from_pem(text).verification.public
+                if label == b"PRIVATE KEY" and isinstance(key, ec.EllipticCurvePublicKey):
+                    # kube-apiserver takes the public half of a PKCS #8 file from RSA keys only.
+                    continue
             elif label.endswith(b"PUBLIC KEY"):
                 key = serialization.load_pem_public_key(text)
             else:

@@ -23,7 +23,13 @@ pub const FINALIZER: &str = "example.com/cdn";
 
 /// A web site: its pages are served from a ConfigMap.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Deserialize, Serialize)]
-#[kube(group = "example.com", version = "v1", kind = "Site", namespaced, status = "SiteStatus")]
+#[kube(
+    group = "example.com",
+    version = "v1",
+    kind = "Site",
+    namespaced,
+    status = "SiteStatus"
+)]
 #[serde(rename_all = "camelCase")]
 pub struct SiteSpec {
     /// The HTML of each page by its file name.
@@ -57,7 +63,7 @@ struct Context {
     recorder: Recorder,
 }
 
-/// Run the operator until the process gets a signal, or the future is dropped.
+/// Run the operator; it stops when the future is dropped.
 pub async fn run(client: Client) {
     let sites: Api<Site> = Api::all(client.clone());
     let pages: Api<ConfigMap> = Api::all(client.clone());
@@ -67,7 +73,11 @@ pub async fn run(client: Client) {
     });
     Controller::new(sites, watcher::Config::default())
         .owns(pages, watcher::Config::default())
-        .run(reconcile, |_, _, _| Action::requeue(Duration::from_secs(1)), context)
+        .run(
+            reconcile,
+            |_, _, _| Action::requeue(Duration::from_secs(1)),
+            context,
+        )
         .for_each(async |result| {
             if let Err(error) = result {
                 eprintln!("Reconciler error: {error}");
@@ -111,7 +121,9 @@ async fn apply(sites: &Api<Site>, site: &Site, context: &Context) -> Result<Acti
     };
     if site.status.as_ref() != Some(&status) {
         let patch = json!({"apiVersion": Site::api_version(&()), "kind": Site::kind(&()), "status": status});
-        sites.patch_status(&name, &parameters, &Patch::Apply(&patch)).await?;
+        sites
+            .patch_status(&name, &parameters, &Patch::Apply(&patch))
+            .await?;
     }
     Ok(Action::await_change())
 }

@@ -30,30 +30,50 @@ async fn keeps_the_config_map_as_the_site_describes_it() -> Result<()> {
             "metadata": {"name": "blog"},
             "spec": {"pages": {"index.html": "<h1>Blog</h1>"}},
         });
-        let site = sites.patch("blog", &PatchParams::apply("test"), &Patch::Apply(site)).await?;
+        let site = sites
+            .patch("blog", &PatchParams::apply("test"), &Patch::Apply(site))
+            .await?;
         assert_eq!(site.spec.language, "en", "the default of the schema");
 
-        let page = eventually(&pages, |page: Option<&ConfigMap>| page.is_some()).await?.context("no ConfigMap")?;
+        let page = eventually(&pages, |page: Option<&ConfigMap>| page.is_some())
+            .await?
+            .context("no ConfigMap")?;
         assert_eq!(page.data.as_ref(), Some(&site.spec.pages));
         assert_eq!(page.labels()["example.com/language"], "en");
-        assert_eq!(page.owner_references(), [site.controller_owner_ref(&()).context("the Site has no UID")?]);
-        let site = eventually(&sites, |site: Option<&Site>| site.is_some_and(|site| site.status.is_some())).await?;
+        assert_eq!(
+            page.owner_references(),
+            [site.controller_owner_ref(&()).context("the Site has no UID")?]
+        );
+        let site = eventually(&sites, |site: Option<&Site>| {
+            site.is_some_and(|site| site.status.is_some())
+        })
+        .await?;
         let status = site.context("no Site")?.status.context("no status")?;
         assert_eq!((status.observed_generation, status.pages), (Some(1), Some(1)));
 
         // What someone else changes is restored, what they add is kept.
-        let patch = json!({"data": {"index.html": "<h1>Defaced</h1>"}, "metadata": {"labels": {"team": "web"}}});
-        pages.patch("blog", &PatchParams::default(), &Patch::Strategic(patch)).await?;
-        let restored = eventually(&pages, has_page("<h1>Blog</h1>")).await?.context("no ConfigMap")?;
+        let patch =
+            json!({"data": {"index.html": "<h1>Defaced</h1>"}, "metadata": {"labels": {"team": "web"}}});
+        pages
+            .patch("blog", &PatchParams::default(), &Patch::Strategic(patch))
+            .await?;
+        let restored = eventually(&pages, has_page("<h1>Blog</h1>"))
+            .await?
+            .context("no ConfigMap")?;
         assert_eq!(restored.labels()["team"], "web");
 
         let patch = json!({"spec": {"pages": {"index.html": "<h1>New</h1>"}}});
-        sites.patch("blog", &PatchParams::default(), &Patch::Merge(patch)).await?;
+        sites
+            .patch("blog", &PatchParams::default(), &Patch::Merge(patch))
+            .await?;
         eventually(&pages, has_page("<h1>New</h1>")).await?;
 
         pages.delete("blog", &Default::default()).await?;
         let uid = page.uid();
-        eventually(&pages, move |page: Option<&ConfigMap>| page.is_some_and(|page| page.uid() != uid)).await?;
+        eventually(&pages, move |page: Option<&ConfigMap>| {
+            page.is_some_and(|page| page.uid() != uid)
+        })
+        .await?;
         Ok(())
     })
     .await
@@ -75,7 +95,13 @@ async fn purges_a_site_before_it_is_deleted() -> Result<()> {
         let published = events.list(&Default::default()).await?.items;
         assert_eq!(published.len(), 1);
         assert_eq!(published[0].note.as_deref(), Some("Purged 1 pages"));
-        assert_eq!(published[0].regarding.as_ref().and_then(|about| about.uid.clone()), site.uid());
+        assert_eq!(
+            published[0]
+                .regarding
+                .as_ref()
+                .and_then(|about| about.uid.clone()),
+            site.uid()
+        );
         Ok(())
     })
     .await
@@ -91,7 +117,11 @@ async fn the_api_server_rejects_a_site_without_a_start_page() -> Result<()> {
             bail!("the Site was not rejected");
         };
         assert_eq!(rejected.code, 422);
-        assert!(rejected.message.ends_with("a site needs index.html"), "{}", rejected.message);
+        assert!(
+            rejected.message.ends_with("a site needs index.html"),
+            "{}",
+            rejected.message
+        );
         Ok(())
     })
     .await
@@ -102,7 +132,12 @@ async fn with_operator(test: impl AsyncFnOnce(Client) -> Result<()>) -> Result<(
     let server = ApiServer::start().await?;
     let definitions: Api<CustomResourceDefinition> = Api::all(server.client.clone());
     let definition = definitions.create(&Default::default(), &Site::crd()).await?;
-    await_condition(definitions, &definition.name_any(), conditions::is_crd_established()).await?;
+    await_condition(
+        definitions,
+        &definition.name_any(),
+        conditions::is_crd_established(),
+    )
+    .await?;
     let operator = tokio::spawn(site_operator::run(server.client.clone()));
     let result = test(server.client.clone()).await;
     operator.abort();
@@ -111,12 +146,19 @@ async fn with_operator(test: impl AsyncFnOnce(Client) -> Result<()>) -> Result<(
 
 fn blog() -> Site {
     let pages = [("index.html".to_owned(), "<h1>Blog</h1>".to_owned())].into();
-    Site::new("blog", SiteSpec { pages, language: "de".to_owned() })
+    Site::new(
+        "blog",
+        SiteSpec {
+            pages,
+            language: "de".to_owned(),
+        },
+    )
 }
 
 fn has_page(html: &'static str) -> impl Condition<ConfigMap> {
     move |page: Option<&ConfigMap>| {
-        page.and_then(|page| page.data.as_ref()).is_some_and(|data| data["index.html"] == html)
+        page.and_then(|page| page.data.as_ref())
+            .is_some_and(|data| data["index.html"] == html)
     }
 }
 

@@ -105,12 +105,12 @@ var _ = Describe("Site controller", func() {
 	})
 
 	It("handles many Sites at once", func() {
-		for number := range 20 {
+		for number := range 10 {
 			many := site.DeepCopy()
 			many.ObjectMeta = metav1.ObjectMeta{Name: fmt.Sprintf("site-%d", number), Namespace: site.Namespace}
 			Expect(k8sClient.Create(ctx, many)).To(Succeed())
 		}
 		servers := &appsv1.DeploymentList{}
-		Eventually(ObjectList(servers, client.InNamespace(site.Namespace))).Should(HaveField("Items", HaveLen(21)))
+		Eventually(ObjectList(servers, client.InNamespace(site.Namespace))).Should(HaveField("Items", HaveLen(11)))
 	})
 })

@@ -30,11 +30,19 @@ impl ApiServer {
         let folder = tempfile::tempdir()?;
         let file = |name: &str| folder.path().join(name).display().to_string();
         let [client_port, peer_port, secure_port] = free_ports()?;
-        let token = folder.path().file_name().unwrap_or_default().display().to_string();
+        let token = folder
+            .path()
+            .file_name()
+            .unwrap_or_default()
+            .display()
+            .to_string();
         let key = KeyPair::generate()?;
         fs::write(file("service-account.key"), key.serialize_pem())?;
         fs::write(file("service-account.pub"), key.public_key_pem())?;
-        fs::write(file("tokens.csv"), format!("{token},admin,admin,system:masters\n"))?;
+        fs::write(
+            file("tokens.csv"),
+            format!("{token},admin,admin,system:masters\n"),
+        )?;
 
         let mut programs = vec![
             Program::start(
@@ -61,7 +69,10 @@ impl ApiServer {
                     "--authorization-mode=RBAC".to_owned(),
                     "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
                     format!("--service-account-key-file={}", file("service-account.pub")),
-                    format!("--service-account-signing-key-file={}", file("service-account.key")),
+                    format!(
+                        "--service-account-signing-key-file={}",
+                        file("service-account.key")
+                    ),
                     "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
                     "--disable-admission-plugins=ServiceAccount".to_owned(),
                 ],
@@ -88,7 +99,9 @@ current-context: test"
                         _folder: folder,
                     });
                 }
-                Err(error) if Instant::now() > deadline => return Err(error.context("kube-apiserver is not ready")),
+                Err(error) if Instant::now() > deadline => {
+                    return Err(error.context("kube-apiserver is not ready"));
+                }
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
             }
         }
@@ -96,7 +109,8 @@ current-context: test"
 }
 
 async fn ready(kubeconfig: &str) -> Result<Client> {
-    let config = Config::from_custom_kubeconfig(Kubeconfig::from_yaml(kubeconfig)?, &Default::default()).await?;
+    let config =
+        Config::from_custom_kubeconfig(Kubeconfig::from_yaml(kubeconfig)?, &Default::default()).await?;
     let client = Client::try_from(config)?;
     let request = http::Request::get("/readyz").body(Vec::new())?;
     client.request_text(request).await?;
@@ -128,7 +142,11 @@ impl Program {
     /// Return an error with the output of the program if it has ended.
     fn check(&mut self) -> Result<()> {
         if let Some(status) = self.child.try_wait()? {
-            bail!("{} ended, {status}:\n{}", self.path.display(), fs::read_to_string(&self.output)?);
+            bail!(
+                "{} ended, {status}:\n{}",
+                self.path.display(),
+                fs::read_to_string(&self.output)?
+            );
         }
         Ok(())
     }

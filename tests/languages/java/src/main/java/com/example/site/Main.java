@@ -1,6 +1,7 @@
 package com.example.site;
 
 import io.javaoperatorsdk.operator.Operator;
+import java.time.Duration;
 import org.slf4j.LoggerFactory;
 
 /** Starts the operator with the current kubeconfig or service account. */
@@ -12,7 +13,7 @@ public final class Main {
     var log = LoggerFactory.getLogger(Main.class);
     var operator = new Operator();
     operator.register(new SiteReconciler(uid -> log.info("Purging Site uid={}", uid)));
-    operator.installShutdownHook(java.time.Duration.ofSeconds(10));
+    operator.installShutdownHook(Duration.ofSeconds(10));
     operator.start();
   }
 }

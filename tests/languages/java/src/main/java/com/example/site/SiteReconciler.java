@@ -10,7 +10,7 @@ import io.javaoperatorsdk.operator.api.reconciler.Workflow;
 import io.javaoperatorsdk.operator.api.reconciler.dependent.Dependent;
 import java.util.function.Consumer;
 
-/** Sets the status of a Site after its ConfigMap was applied, and reports each Site that is deleted. */
+/** Sets the status of a Site after its ConfigMap was applied, and purges a Site from the CDN before it is deleted. */
 @Workflow(dependents = @Dependent(type = PagesConfigMap.class))
 @ControllerConfiguration(finalizerName = SiteReconciler.FINALIZER)
 public class SiteReconciler implements Reconciler<Site>, Cleaner<Site> {
