@@ -1,4 +1,4 @@
-"""The comparison of both servers, and what it does with the differences that it finds."""
+"""The comparison of both servers: a fixed seed in CI, and what it does with the differences that it finds."""
 
 import dataclasses
 import json
@@ -16,7 +16,11 @@ from compare_shrink import Shrinker
 from conformance_exchange import Step
 from conformance_normal import Normal
 
-from compare import parse
+from compare import Budget, compare, parse, table
+
+SEED = 1
+REQUESTS = 100
+"""Requests for each area; all areas together take about a minute."""
 
 
 def answer(status: int = 200, body: Any = None) -> dict[str, Any]:
@@ -26,6 +30,15 @@ def answer(status: int = 200, body: Any = None) -> dict[str, Any]:
 def difference(real: Any, embedded: Any, *steps: Step, area: str = "writes") -> Difference:
     found = steps or (Step("0", "POST", "/api/v1/namespaces/{ns}/configmaps", {"data": {"a": "b"}}),)
     return Difference(Case(area, 1, 0, tuple(found)), Pairing(found[-1], real, embedded))
+
+
+@pytest.mark.parametrize("controllers", [False, True])
+def test_servers_agree_on_a_fixed_seed(controllers: bool, server_name: str) -> None:
+    if server_name != "real":
+        pytest.skip("the comparison needs the real server: scripts/test --server real")
+    areas = [area for area in AREAS.values() if area.controllers == controllers]
+    found = compare(areas, [SEED], Budget(requests=REQUESTS))
+    assert not found.findings, table(found)
 
 
 @pytest.mark.parametrize("area", AREAS)

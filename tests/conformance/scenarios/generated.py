@@ -17,6 +17,7 @@ ROBOT = {"Impersonate-User": f"system:serviceaccount:{NAMESPACE}:robot"}
 JOB = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
 BUDGET = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
+SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
 LIMITS = f"{CORE}/limitranges"
 DRY = "dryRun=All"
 
@@ -121,6 +122,33 @@ STEPS = [
     ),
     Step("page-first", "GET", f"{CORE}/secrets?limit=2", save={"token": "metadata.continue"}, compared=False),
     Step("page-from-cache", "GET", f"{CORE}/secrets?limit=2&resourceVersion=0&continue={{token}}"),
+    Step(
+        "page-labels",
+        "PATCH",
+        f"{CORE}/secrets/b",
+        {"metadata": {"labels": {"l": "b"}}},
+        MERGE,
+        compared=False,
+    ),
+    Step("page-full-of-the-last-match", "GET", f"{CORE}/secrets?limit=1&labelSelector=l%3Db"),
+    # Scopes of a quota stay; a deprecated type of slices is warned of; used directives are not shown.
+    Step("quota", "POST", f"{CORE}/resourcequotas", {"metadata": {"name": "x"}}, compared=False),
+    Step(
+        "quota-scopes",
+        "PATCH",
+        f"{CORE}/resourcequotas/x?{DRY}",
+        {"spec": {"scopes": ["Terminating", "NotTerminating"]}},
+        MERGE,
+    ),
+    Step("slice-of-names", "POST", f"{SLICES}?{DRY}", {"metadata": {"name": "x"}, "addressType": "FQDN"}),
+    Step("lease", "POST", LEASES, {"metadata": {"name": "y"}}, compared=False),
+    Step(
+        "strategic-replace-shown",
+        "PATCH",
+        f"{LEASES}/y",
+        {"spec": {"renewTime": "-a", "$patch": "replace"}},
+        STRATEGIC,
+    ),
     # Bindings to roles that do not exist.
     Step("binding-one", "POST", f"{RBAC}/rolebindings", binding("one", "gone"), compared=False),
     Step("binding-two", "POST", f"{RBAC}/rolebindings", binding("two", "gone"), compared=False),

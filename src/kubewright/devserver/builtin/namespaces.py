@@ -101,6 +101,14 @@ def _validate_quota(quota: JsonObject) -> list[FieldError]:
     return errors + list(_check_scopes(section(quota, "spec"), hard))
 
 
+def _validate_quota_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    errors = _validate_quota(new)
+    scopes: list[str] = items(section(new, "spec"), "scopes")
+    if set(scopes) != set(items(section(old, "spec"), "scopes")):
+        errors.append(problems.invalid("spec.scopes", scopes or None, check.IMMUTABLE))
+    return errors
+
+
 def _check_scopes(spec: JsonObject, hard: Mapping[str, Any]) -> Iterator[FieldError]:
     scopes: list[str] = items(spec, "scopes")
     if scopes:
@@ -287,7 +295,7 @@ STRATEGIES = {
     ("", "ResourceQuota"): Strategy(
         prepare_status_update=keep_spec,
         validate=_validate_quota,
-        validate_update=lambda new, old: _validate_quota(new),
+        validate_update=_validate_quota_update,
         returns_deleted=True,
         reset_fields=SPEC_AND_STATUS,
         **printed(

@@ -124,6 +124,11 @@ def _warn_of_ingress(new: JsonObject, old: JsonObject | None) -> list[str]:
     ]
 
 
+def _warn_of_slice(new: JsonObject, old: JsonObject | None) -> list[str]:
+    deprecated = old is None and new.get("addressType") == "FQDN"
+    return ["spec.addressType: FQDN endpoints are deprecated"] if deprecated else []
+
+
 def _ingress_hosts(ingress: JsonObject) -> str:
     found = [rule["host"] for rule in items(section(ingress, "spec"), "rules") if rule.get("host")]
     return some_of(found, _MAX_SHOWN, "*")
@@ -499,6 +504,7 @@ STRATEGIES = {
     ("discovery.k8s.io", "EndpointSlice"): Strategy(
         default=defaults(("ports[].name", ""), ("ports[].protocol", "TCP")),
         prepare_update=_count_relabelling,
+        warnings=_warn_of_slice,
         validate=lambda obj: [*_SLICE.validate(obj), *_slice_endpoints(obj)],
         validate_update=changes(_SLICE.validate_update, _slice_endpoints, immutable("addressType")),
         has_generation=True,

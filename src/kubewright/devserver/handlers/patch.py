@@ -171,8 +171,22 @@ def _converted(write: ObjectWrite, made: Patched, why: str) -> str:
 
 def invalid_patch(made: Patched, why: str) -> StatusError:
     """Return the error of a patch whose result cannot be decoded."""
-    shown = _echo(made.document, made.touched) if made.strategic is None else _as_go(made.strategic)
+    if made.strategic is None:
+        shown = _echo(made.document, made.touched)
+    else:
+        shown = _as_go(_without_used_directives(made.strategic))
     return StatusError.invalid("", "", "", [problems.invalid("patch", shown, why)])
+
+
+def _without_used_directives(patch: Any) -> Any:
+    """Return a strategic patch without the directives that kube-apiserver removes from it when it uses them."""
+    if not isinstance(patch, dict):
+        return patch
+    return {
+        name: _without_used_directives(item)
+        for name, item in cast(JsonObject, patch).items()
+        if name != "$retainKeys" and (name, item) != ("$patch", "replace")
+    }
 
 
 def _echo(value: Any, touched: Any) -> str:

@@ -171,9 +171,10 @@ def _cut(chosen: ObjectSelection, records: list[Record], limit: int, revision: i
         return Page(kept, revision, _token(chosen, kept[-1], revision), len(records) - limit)
     found: list[Record] = []
     for record in records:
+        if 0 < limit == len(found):
+            # The page is full; whether one of the remaining objects matches is seen with the next one.
+            return Page(found, revision, _token(chosen, found[-1], revision))
         if chosen.matches(record):
-            if 0 < limit == len(found):
-                return Page(found, revision, _token(chosen, found[-1], revision))
             found.append(record)
     return Page(found, revision)
 

@@ -116,12 +116,12 @@ def apply(
     `live` is the kind's empty object when there is none yet; `empty` is that object, for kinds whose empty
     object is not empty. Raise `ApplyConflicts` when others own what would change, unless forced.
     """
-    check_applied(config, schema)
     updater = Updater(schema, write.api_version, field_paths(reset_fields), convert)
     managers = read_managers(metadata_of(live).get("managedFields") or ())
     if not managers:
         before = FieldWrite(BEFORE_FIRST_APPLY, write.api_version, write.time, write.subresource)
         managers = _update(updater, empty or {}, live, {}, before)
+    check_applied(config, schema)
     if write.manager != KUBECTL:
         return _apply(updater, live, config, managers, write, force=force)
     try:
