@@ -1,5 +1,7 @@
 """PodDisruptionBudgets and ResourceQuotas, on the embedded and on the real control plane."""
 
+from collections.abc import Callable
+
 from devcluster_workloads import deployment, is_rolled_out, pod, pods_of, selector, wait_for_events
 
 from kubewright.api import Forbidden, Meta, Quantity
@@ -144,3 +146,20 @@ async def test_a_deleted_object_releases_its_quota(cluster: Cluster) -> None:
         "all",
         lambda item: item.status.used["count/deployments.apps"] == Quantity("0"),
     )
+
+
+async def test_a_pod_that_changes_scope_is_counted_in_the_other_quota(cluster: Cluster) -> None:
+    for name, scope in (("lasting", "NotTerminating"), ("limited", "Terminating")):
+        spec = core_v1.ResourceQuotaSpec(hard={"pods": Quantity("5")}, scopes=[scope])
+        await cluster.create(core_v1.ResourceQuota(Meta(name), spec=spec))
+        await cluster.eventually(core_v1.ResourceQuota, name, lambda item: item.status.hard)
+
+    def counts(number: int) -> Callable[[core_v1.ResourceQuota], bool]:
+        return lambda item: item.status.used.get("pods") == Quantity(str(number))
+
+    made = await cluster.create(pod("task", scheduler_name="none"))
+    await cluster.eventually(core_v1.ResourceQuota, "lasting", counts(1))
+    await cluster.eventually(core_v1.ResourceQuota, "limited", counts(0))
+    await cluster.client.patch(made, {"spec": {"activeDeadlineSeconds": 3600}})
+    await cluster.eventually(core_v1.ResourceQuota, "limited", counts(1))
+    await cluster.eventually(core_v1.ResourceQuota, "lasting", counts(0))

@@ -116,7 +116,15 @@ def _is_update_or_delete(change: Change[Any]) -> bool:
 
 
 def _pod_releases(change: Change[core_v1.Pod]) -> bool:
-    return change.before is not None and affects_pod_counts(change)
+    """Return True if a Pod may count less, or in another quota: a deadline moves it to the scope Terminating."""
+    old, new = change.old, change.new
+    if change.before is None:
+        return False
+    return affects_pod_counts(change) or (
+        old is not None
+        and new is not None
+        and old.spec.active_deadline_seconds != new.spec.active_deadline_seconds
+    )
 
 
 _RELEASING_CHANGES: Mapping[type[Object], Callable[[Change[Any]], bool]] = {
