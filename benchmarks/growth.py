@@ -51,7 +51,7 @@ def free_port() -> int:
 
 
 def reconciled(port: int) -> float:
-    """Return how many reconciles the operator counts; -1 while it does not answer."""
+    """Return how many reconciles the operator counts; -1 while it does not respond."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
             found = _RECONCILED.search(answer.read().decode())

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kubewright.api import Conflict, ConnectionFailed, CredentialError, Status, UnexpectedAnswer
+from kubewright.api import Conflict, ConnectionFailed, CredentialError, Status, UnexpectedResponse
 from kubewright.client import ClusterConfig
 from kubewright.election import (
     ElectionOptions,
@@ -449,7 +449,7 @@ async def test_an_election_that_never_began_can_be_stopped() -> None:
 @virtual_time
 @pytest.mark.parametrize(
     "failure",
-    [CredentialError("the plugin failed"), UnexpectedAnswer("HTML"), msgspec.DecodeError("half of it")],
+    [CredentialError("the plugin failed"), UnexpectedResponse("HTML"), msgspec.DecodeError("half of it")],
 )
 async def test_a_lease_survives_any_failure_of_a_renewal(failure: Exception) -> None:
     shared = SharedRecord()

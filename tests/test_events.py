@@ -13,7 +13,7 @@ from kubewright.api import (
     Status,
     StatusCause,
     StatusDetails,
-    UnexpectedAnswer,
+    UnexpectedResponse,
     names,
 )
 from kubewright.client import ApiRequest, Client, ClientResponse
@@ -177,7 +177,7 @@ async def test_the_queue_is_bounded() -> None:
 @virtual_time
 async def test_events_are_retried_after_outages_and_dropped_when_refused() -> None:
     async with Recording() as recording:
-        recording.wire.failures = [ConnectionFailed("cut"), UnexpectedAnswer("a login page")]
+        recording.wire.failures = [ConnectionFailed("cut"), UnexpectedResponse("a login page")]
         recording.recorder.record(POD, "Normal", "Seen", "it")
         await asyncio.sleep(30)
         assert len(recording.wire.sent) == 1

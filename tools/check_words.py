@@ -60,6 +60,7 @@ INSTEAD = {
     "tell tells telling told": "report, notify, publish, show",
     "judge judges judged judging": "validate, check",
     "mend mends mended mending": "fix, repair",
+    "answerer answerers": "handler, reviewer; the answer to an HTTP request is a response",
     "heard overheard": "seen, received",
     "wants": "requires, requests, expects",
     "believes believe believed": "assumes, has cached",

@@ -144,7 +144,7 @@ PAGES = (
             " errors.TooManyRequests errors.InternalError errors.ServiceUnavailable errors.ServerTimeout"
             " errors.GatewayTimeout",
             "Connections and configuration": "errors.ConnectionFailed errors.ConnectionLost errors.TimedOut"
-            " errors.UnexpectedAnswer errors.InvalidRequest errors.ConfigError errors.CredentialError",
+            " errors.UnexpectedResponse errors.InvalidRequest errors.ConfigError errors.CredentialError",
             "Values": "errors.DecodeError errors.QuantityError errors.DurationError errors.SelectorError"
             " errors.PatchError",
         },

@@ -14,8 +14,8 @@ from kubewright.cli.loops import run_program
 from kubewright.metrics import Registry
 from kubewright.serving import BindAddress
 from kubewright.webhook import Endpoints
-from kubewright.webhook.server.answers import answerers_for
 from kubewright.webhook.server.http import WebhookServer
+from kubewright.webhook.server.reviewers import reviewers_for
 from kubewright.webhook.server.sources import DirectorySource
 
 
@@ -39,8 +39,8 @@ async def serve(port: int, certificates: Path) -> None:
     await source.prepare()
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    answerers = answerers_for(Endpoints([sensible, completed]), metrics)
-    async with WebhookServer(BindAddress("127.0.0.1", port), answerers, context, metrics):
+    reviewers = reviewers_for(Endpoints([sensible, completed]), metrics)
+    async with WebhookServer(BindAddress("127.0.0.1", port), reviewers, context, metrics):
         await stop.wait()
 
 

@@ -168,10 +168,10 @@ class ClusterLease:
     async def read(self) -> LeaseRecord | None:
         """Return the record, or None if there is none."""
         try:
-            answer = await self._client.raw(requests.get(LEASE, self._name, self._namespace))
+            response = await self._client.raw(requests.get(LEASE, self._name, self._namespace))
         except NotFound:
             return None
-        return _record_of(msgspec.json.decode(answer.body))
+        return _record_of(msgspec.json.decode(response.body))
 
     async def write(self, record: LeaseRecord) -> LeaseRecord:
         """Replace the record at its version; create it if the version is empty."""
@@ -442,7 +442,7 @@ class ElectionThread:
         self._lost = asyncio.Event()
         self._stopping = threading.Event()
         self._release = False
-        self._answered_at = self.leadership.clock()
+        self._responded_at = self.leadership.clock()
         self._thread = threading.Thread(target=self._run, name="kubewright-election", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -472,7 +472,7 @@ class ElectionThread:
         """Let no more work begin, and release the lease when nothing that needs it is left.
 
         That is at once, as a rule. A thread that cannot be cancelled keeps the lease: it is renewed for as long as
-        the thread runs and the main loop answers, and stop does not wait for that.
+        the thread runs and the main loop responds, and stop does not wait for that.
         """
         self._stopping.set()
         self.leadership.close(self._end_elector)
@@ -516,25 +516,25 @@ class ElectionThread:
             try:
                 await elector.acquire()
                 _log.info("Acquired the lease %s/%s as %s", options.namespace, options.name, options.identity)
-                self._answered_at = self.leadership.clock()
+                self._responded_at = self.leadership.clock()
                 self._call_main(self._leading.set)
-                await elector.renew(self._main_loop_answers)
+                await elector.renew(self._main_loop_responds)
                 _log.error("Lost the lease %s/%s", options.namespace, options.name)
             finally:
                 if self._release:
                     async with asyncio.timeout(options.times.attempt):
                         await elector.release()
 
-    def _main_loop_answers(self) -> bool:
-        self._call_main(self._answer)
-        silence = self.leadership.clock() - self._answered_at
+    def _main_loop_responds(self) -> bool:
+        self._call_main(self._note_response)
+        silence = self.leadership.clock() - self._responded_at
         if silence < self._options.times.main_loop_silence:
             return True
-        _log.error("The main loop has not answered for %.0f s: the lease is not renewed", silence)
+        _log.error("The main loop has not responded for %.0f s: the lease is not renewed", silence)
         return False
 
-    def _answer(self) -> None:
-        self._answered_at = self.leadership.clock()
+    def _note_response(self) -> None:
+        self._responded_at = self.leadership.clock()
 
     def _call_main(self, callback: Callable[[], object]) -> None:
         try:

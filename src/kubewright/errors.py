@@ -38,7 +38,7 @@ from kubewright.api import (
     TimedOut,
     TooManyRequests,
     Unauthorized,
-    UnexpectedAnswer,
+    UnexpectedResponse,
     UnsupportedMediaType,
 )
 from kubewright.controller.errors import (
@@ -90,6 +90,6 @@ __all__ = [
     "TooManyRequests",
     "Unauthorized",
     "UndeclaredAccess",
-    "UnexpectedAnswer",
+    "UnexpectedResponse",
     "UnsupportedMediaType",
 ]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kubewright.api import GroupVersionKind
-from kubewright.client import Client, ClusterConfig, NotFound, UnexpectedAnswer
+from kubewright.client import Client, ClusterConfig, NotFound, UnexpectedResponse
 
 from .conftest import Exchange, Serve
 
@@ -140,5 +140,5 @@ async def test_invalid_discovery_documents_are_refused(serve: Serve) -> None:
             client.server_version(),
             client.resolve(GroupVersionKind("", "v1", "A")),
         ):
-            with pytest.raises(UnexpectedAnswer, match="not what a Kubernetes API server answers"):
+            with pytest.raises(UnexpectedResponse, match="not the response of a Kubernetes API server"):
                 await asked

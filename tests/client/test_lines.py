@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewright.client import UnexpectedAnswer
+from kubewright.client import UnexpectedResponse
 from kubewright.client.lines import LineSplitter
 
 
@@ -39,5 +39,5 @@ def test_the_rest_of_a_line_is_pending() -> None:
 def test_a_line_without_end_is_refused() -> None:
     splitter = LineSplitter(limit=10)
     splitter.feed(b"123456")
-    with pytest.raises(UnexpectedAnswer, match="more than 10 bytes"):
+    with pytest.raises(UnexpectedResponse, match="more than 10 bytes"):
         splitter.feed(b"7890ab")

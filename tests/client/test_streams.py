@@ -12,7 +12,7 @@ from kubewright.client import (
     Expired,
     InternalError,
     TimedOut,
-    UnexpectedAnswer,
+    UnexpectedResponse,
 )
 from kubewright.testing.virtual_time import virtual_time
 
@@ -123,7 +123,7 @@ async def test_a_line_that_is_not_an_event_is_an_error(serve: Serve) -> None:
 
     server = await serve(handler)
     async with Client(ClusterConfig(server.url)) as client:
-        with pytest.raises(UnexpectedAnswer, match="a line of the stream is no event"):
+        with pytest.raises(UnexpectedResponse, match="a line of the stream is no event"):
             await watched(client)
 
 

@@ -22,7 +22,7 @@ from kubewright.client import (
     TimedOut,
     TooManyRequests,
     Unauthorized,
-    UnexpectedAnswer,
+    UnexpectedResponse,
 )
 from kubewright.metrics import Registry
 from kubewright.testing.virtual_time import virtual_time
@@ -59,13 +59,13 @@ async def no_http(exchange: Exchange) -> None:
 
 
 BAD = [
-    ("a body cut in half", cut_in_half, ConnectionLost, "in the middle of the answer"),
-    ("JSON cut in half", ended_too_early, UnexpectedAnswer, "not a whole JSON object"),
-    ("200 with HTML", html, UnexpectedAnswer, "text/html; charset=utf-8, which is not Kubernetes' API"),
-    ("404 with HTML", html_404, UnexpectedAnswer, "HTTP 404 with text/html"),
-    ("another API", other_json, UnexpectedAnswer, "no Kubernetes object"),
-    ("a redirect", redirect, UnexpectedAnswer, "HTTP 302"),
-    ("a server that is no web server", no_http, ConnectionFailed, "does not answer in HTTP"),
+    ("a body cut in half", cut_in_half, ConnectionLost, "in the middle of the response"),
+    ("JSON cut in half", ended_too_early, UnexpectedResponse, "not a whole JSON object"),
+    ("200 with HTML", html, UnexpectedResponse, "text/html; charset=utf-8, which is not Kubernetes' API"),
+    ("404 with HTML", html_404, UnexpectedResponse, "HTTP 404 with text/html"),
+    ("another API", other_json, UnexpectedResponse, "no Kubernetes object"),
+    ("a redirect", redirect, UnexpectedResponse, "HTTP 302"),
+    ("a server that is no web server", no_http, ConnectionFailed, "does not respond in HTTP"),
     ("a connection that is reset", aborted, ConnectionLost, "broke"),
 ]
 
@@ -100,7 +100,7 @@ async def test_a_server_that_does_not_answer_runs_into_the_time_out() -> None:
 
     async with serving(silent, timeout=7.0) as (client, _):
         started = asyncio.get_running_loop().time()
-        with pytest.raises(TimedOut, match="did not answer within 7 s"):
+        with pytest.raises(TimedOut, match="did not respond within 7 s"):
             await client.get(MAPS, "a", "default")
         assert 6.5 <= asyncio.get_running_loop().time() - started <= 8.5
 
@@ -302,7 +302,7 @@ async def test_a_name_and_password_in_the_server_url_are_sent_to_it_only(serve: 
     server = await serve(in_turn(found, html))
     async with Client(ClusterConfig(server.url.replace("//", "//joe:canary@"))) as client:
         await client.get(MAPS, "a", "default")
-        with pytest.raises(UnexpectedAnswer) as caught:
+        with pytest.raises(UnexpectedResponse) as caught:
             await client.get(MAPS, "a", "default")
     assert server.received[0].headers["authorization"] == "Basic am9lOmNhbmFyeQ=="
     assert "canary" not in str(caught.value)

@@ -13,9 +13,9 @@ from kubewright.certificates import FollowingContext
 from kubewright.metrics import Registry
 from kubewright.serving import BindAddress
 from kubewright.webhook import Endpoints, Lifetimes
-from kubewright.webhook.server.answers import answerers_for
 from kubewright.webhook.server.authority import CertificateBundle, begin, utc_now
 from kubewright.webhook.server.http import WebhookServer
+from kubewright.webhook.server.reviewers import reviewers_for
 
 
 @dataclass
@@ -59,7 +59,7 @@ async def called(webhooks: Sequence[Any], context: FollowingContext | None = Non
     chosen = context or FollowingContext()
     await asyncio.to_thread(chosen.load, bundle.certificate, bundle.key)
     server = WebhookServer(
-        BindAddress("127.0.0.1", 0), answerers_for(Endpoints(webhooks), metrics), chosen, metrics
+        BindAddress("127.0.0.1", 0), reviewers_for(Endpoints(webhooks), metrics), chosen, metrics
     )
     async with server, connected(server.port, trust(bundle)) as wire:
         yield Called(server, wire, metrics, chosen, bundle)

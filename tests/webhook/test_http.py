@@ -17,9 +17,9 @@ from kubewright.serving import BindAddress, BindError
 from kubewright.testing import eventually
 from kubewright.webhook import Lifetimes
 from kubewright.webhook.server import http
-from kubewright.webhook.server.answers import LARGE
 from kubewright.webhook.server.authority import begin, utc_now
 from kubewright.webhook.server.http import WebhookServer
+from kubewright.webhook.server.reviewers import LARGE
 
 from .calling import asked, called, trust
 from .kinds import Widget, WidgetSpec, WidgetV1Alpha1, colored, from_alpha, from_beta, sensible
@@ -229,7 +229,7 @@ async def test_the_api_servers_timeout_is_honoured_for_slow_functions_from_the_f
     async with called([slow]) as server:
         good = body(admission_review(widget()))
         status, answer = await server.post(f"{VALIDATE}?timeout=200ms", good)
-        assert (status, answer) == (504, b"the webhook did not answer in time\n")
+        assert (status, answer) == (504, b"the webhook did not respond in time\n")
         held.set()
 
 
@@ -245,7 +245,7 @@ async def test_an_async_function_that_takes_too_long_is_cancelled() -> None:
 
     async with called([slow]) as server:
         status, answer = await server.post(f"{VALIDATE}?timeout=200ms", body(admission_review(widget())))
-        assert (status, answer) == (504, b"the webhook did not answer in time\n")
+        assert (status, answer) == (504, b"the webhook did not respond in time\n")
         assert cancelled.is_set()
 
 

@@ -57,7 +57,7 @@ from kubewright.api.failures import (
     TimedOut,
     TooManyRequests,
     Unauthorized,
-    UnexpectedAnswer,
+    UnexpectedResponse,
     UnsupportedMediaType,
     error_from_status,
 )
@@ -182,7 +182,7 @@ __all__ = [
     "TimedOut",
     "TooManyRequests",
     "Unauthorized",
-    "UnexpectedAnswer",
+    "UnexpectedResponse",
     "UnsupportedMediaType",
     "WatchEvent",
     "check_types",

@@ -8,7 +8,7 @@ KubewrightError
 ├── ConnectionFailed        no response
 │   ├── ConnectionLost      an established connection was lost, perhaps during a response
 │   └── TimedOut            no response in time
-├── UnexpectedAnswer        the response is not from a Kubernetes API server
+├── UnexpectedResponse      the response is not from a Kubernetes API server
 ├── InvalidRequest          an invalid request that was not sent
 └── ConfigError             an invalid kubeconfig or environment
     └── CredentialError     credentials that are not available
@@ -50,7 +50,7 @@ class ApiError(KubewrightError):
         self.verb = verb
         self.object = object
         self.retry_after = retry_after
-        self.after_lost_answer: bool = False
+        self.after_lost_response: bool = False
         """Whether an earlier copy of the same request may have taken effect: its response was lost."""
 
     @property
@@ -61,10 +61,10 @@ class ApiError(KubewrightError):
     def __str__(self) -> str:
         asked = f"{self.verb} {self.object}".strip()
         message = self.status.message or self.status.reason or f"HTTP {self.status.code}"
-        lost = "the answer to an earlier attempt was lost, which may have taken effect"
+        lost = "the response to an earlier attempt was lost, which may have taken effect"
         parts = (
             f"{asked}: {message}" if asked else message,
-            lost if self.after_lost_answer else "",
+            lost if self.after_lost_response else "",
             self.remedy,
         )
         return "; ".join(part for part in parts if part)
@@ -259,7 +259,7 @@ class TimedOut(ConnectionFailed, TimeoutError):
     """No response was received in time; a write may or may not have been carried out."""
 
 
-class UnexpectedAnswer(KubewrightError):
+class UnexpectedResponse(KubewrightError):
     """The response is not from a Kubernetes API server: a login page, a proxy, another server."""
 
 

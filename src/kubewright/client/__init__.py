@@ -31,7 +31,7 @@ from kubewright.api import (
     TimedOut,
     TooManyRequests,
     Unauthorized,
-    UnexpectedAnswer,
+    UnexpectedResponse,
     UnsupportedMediaType,
     error_from_status,
 )
@@ -91,7 +91,7 @@ __all__ = [
     "TimedOut",
     "TooManyRequests",
     "Unauthorized",
-    "UnexpectedAnswer",
+    "UnexpectedResponse",
     "UnsupportedMediaType",
     "WriteOptions",
     "config_from_kubeconfig",

@@ -11,7 +11,7 @@ from kubewright.api import (
     JsonObject,
     Kind,
     Object,
-    UnexpectedAnswer,
+    UnexpectedResponse,
     decode,
     kind_of,
 )
@@ -170,10 +170,10 @@ class Client(ClientWriter):
                 yield piece
 
     async def _struct(self, cls: type[Any], request: ApiRequest) -> Any:
-        answer = await self.raw(request)
+        response = await self.raw(request)
         try:
-            return decode(cls, answer.body)
+            return decode(cls, response.body)
         except DecodeError as error:
-            raise UnexpectedAnswer(
-                f"{request.verb} {request.object}: the answer is not understood"
+            raise UnexpectedResponse(
+                f"{request.verb} {request.object}: the response is not understood"
             ) from error

@@ -11,7 +11,7 @@ from kubewright.api import (
     Kind,
     NotFound,
     Status,
-    UnexpectedAnswer,
+    UnexpectedResponse,
 )
 from kubewright.client.requests import JSON, ApiRequest, get_path
 from kubewright.http.client import ClientResponse
@@ -160,22 +160,22 @@ class DiscoveryClient:
     async def _below(self, path: str) -> list[ApiResource]:
         etag, known = self._aggregated.get(path, ("", []))
         headers = (("If-None-Match", etag),) if etag else ()
-        answer = await self._send(get_path(path, accept=_ACCEPT, headers=headers))
-        if answer.status == 304:
+        response = await self._send(get_path(path, accept=_ACCEPT, headers=headers))
+        if response.status == 304:
             return known
-        if _AGGREGATED not in answer.headers.get("Content-Type", ""):
-            return await self._legacy(path, answer)
-        found = list(_from_aggregated(_read(_aggregated, answer, path)))
-        self._aggregated[path] = (answer.headers.get("ETag", ""), found)
+        if _AGGREGATED not in response.headers.get("Content-Type", ""):
+            return await self._legacy(path, response)
+        found = list(_from_aggregated(_read(_aggregated, response, path)))
+        self._aggregated[path] = (response.headers.get("ETag", ""), found)
         return found
 
-    async def _legacy(self, path: str, answer: ClientResponse) -> list[ApiResource]:
+    async def _legacy(self, path: str, response: ClientResponse) -> list[ApiResource]:
         if path == "/api":
-            versions = [("", version) for version in _read(_legacy_versions, answer, path).versions or ()]
+            versions = [("", version) for version in _read(_legacy_versions, response, path).versions or ()]
         else:
             versions = [
                 (group.name, version.group_version.rpartition("/")[2])
-                for group in _read(_legacy_groups, answer, path).groups or ()
+                for group in _read(_legacy_groups, response, path).groups or ()
                 for version in group.versions or ()
             ]
         found: list[ApiResource] = []
@@ -190,8 +190,8 @@ class DiscoveryClient:
 
     async def _group_version(self, group: str, version: str) -> list[ApiResource]:
         path = f"/apis/{group}/{version}" if group else f"/api/{version}"
-        answer = await self._send(get_path(path))
-        return list(_from_legacy(group, version, _read(_legacy_resources, answer, path)))
+        response = await self._send(get_path(path))
+        return list(_from_legacy(group, version, _read(_legacy_resources, response, path)))
 
 
 def _from_aggregated(document: _Aggregated) -> Iterator[ApiResource]:
@@ -237,8 +237,8 @@ def _from_legacy(group: str, version: str, document: _LegacyResources) -> Iterat
         yield ApiResource(kind, tuple(resource.verbs or ()), subresources)
 
 
-def _read(decoder: msgspec.json.Decoder[T], answer: ClientResponse, path: str) -> T:
+def _read(decoder: msgspec.json.Decoder[T], response: ClientResponse, path: str) -> T:
     try:
-        return decoder.decode(answer.body)
+        return decoder.decode(response.body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise UnexpectedAnswer(f"{path} is not what a Kubernetes API server answers there") from None
+        raise UnexpectedResponse(f"{path} is not the response of a Kubernetes API server") from None

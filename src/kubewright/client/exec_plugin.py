@@ -112,18 +112,18 @@ class ExecSource:
 
     def _read(self, output: bytes) -> Credential:
         try:
-            answer = _credentials.decode(output)
+            printed = _credentials.decode(output)
         except (msgspec.DecodeError, UnicodeDecodeError):
             # Its output may contain a token, so it is not shown.
             raise CredentialError(self._failed("did not print an ExecCredential")) from None
         wanted = self._plugin.api_version
-        if answer.kind != "ExecCredential" or answer.api_version != wanted:
+        if printed.kind != "ExecCredential" or printed.api_version != wanted:
             raise CredentialError(
                 self._failed(
-                    f"printed {answer.api_version} {answer.kind} where {wanted} ExecCredential is configured"
+                    f"printed {printed.api_version} {printed.kind} where {wanted} ExecCredential is configured"
                 )
             )
-        status = answer.status
+        status = printed.status
         if status is None or not (status.token or status.client_certificate_data):
             raise CredentialError(self._failed("printed neither a token nor a client certificate"))
         if bool(status.client_certificate_data) != bool(status.client_key_data):

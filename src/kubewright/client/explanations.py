@@ -9,7 +9,7 @@ from kubewright.api import (
     DecodeError,
     Status,
     TimedOut,
-    UnexpectedAnswer,
+    UnexpectedResponse,
     decode,
     error_from_status,
 )
@@ -49,7 +49,7 @@ def explain_failure(
                 "(max_connections)"
             )
         case ReadTimeout():
-            return TimedOut(f"{asked}: {server} did not answer within {timeout:g} s", sent=True)
+            return TimedOut(f"{asked}: {server} did not respond within {timeout:g} s", sent=True)
         case HandshakeFailed():
             return ConnectionFailed(f"{asked}: {explain_tls(error.cause, server)}")
         case Unreachable():
@@ -58,10 +58,10 @@ def explain_failure(
         case ProxyRefused():
             return ConnectionFailed(f"{asked}: the proxy to {server} refused: {error.reason}")
         case MalformedResponse():
-            return ConnectionFailed(f"{asked}: {server} does not answer in HTTP", sent=True)
+            return ConnectionFailed(f"{asked}: {server} does not respond in HTTP", sent=True)
         case ResponseTooLarge():
             return ConnectionFailed(
-                f"{asked}: {server} answered HTTP {error.status} with a body of more than "
+                f"{asked}: {server} returned HTTP {error.status} with a body of more than "
                 f"{error.limit // 1024**2} MiB",
                 sent=True,
             )
@@ -73,33 +73,33 @@ def explain_failure(
             return ConnectionFailed(f"{asked}: {explain_tls(cause, server)}", sent=True)
         case ConnectionBroken(begun=True):
             return ConnectionLost(
-                f"{asked}: the connection to {server} broke in the middle of the answer", sent=True
+                f"{asked}: the connection to {server} broke in the middle of the response", sent=True
             )
         case _:
             return ConnectionLost(f"{asked}: the connection to {server} broke", sent=True)
 
 
-def explain_refusal(request: ApiRequest, answer: ClientResponse, body: bytes, server: str) -> Exception:
+def explain_refusal(request: ApiRequest, response: ClientResponse, body: bytes, server: str) -> Exception:
     """Return the exception for an error response."""
-    content_type = answer.headers.get("Content-Type")
-    status = Status(code=answer.status)
+    content_type = response.headers.get("Content-Type")
+    status = Status(code=response.status)
     if content_type.startswith(JSON):
         try:
             status = decode(Status, body)
         except DecodeError:
-            return explain_surprise(request, answer, server)
-        status.code = status.code or answer.status
+            return explain_surprise(request, response, server)
+        status.code = status.code or response.status
     elif content_type.startswith("text/plain"):
         status.message = body[:_EXCERPT].decode(errors="replace").strip()
-    elif answer.status in _GATEWAY:
-        status.message = answer.reason
+    elif response.status in _GATEWAY:
+        status.message = response.reason
     else:
-        return explain_surprise(request, answer, server)
+        return explain_surprise(request, response, server)
     if request.body and request.resource == "secrets":
         status.message = hide_secret_data(status.message, request.body)
         for cause in status.details.causes:
             cause.message = hide_secret_data(cause.message, request.body)
-    given = answer.headers.get("Retry-After")
+    given = response.headers.get("Retry-After")
     return error_from_status(
         status,
         verb=request.verb,
@@ -108,11 +108,11 @@ def explain_refusal(request: ApiRequest, answer: ClientResponse, body: bytes, se
     )
 
 
-def explain_surprise(request: ApiRequest, answer: ClientResponse, server: str) -> UnexpectedAnswer:
+def explain_surprise(request: ApiRequest, response: ClientResponse, server: str) -> UnexpectedResponse:
     """Return the exception for a response that is not from an API server."""
-    what = answer.headers.get("Content-Type") or "no content type"
-    return UnexpectedAnswer(
-        f"{request.verb} {request.object}: {server} answered HTTP {answer.status} with {what}, which is not "
+    what = response.headers.get("Content-Type") or "no content type"
+    return UnexpectedResponse(
+        f"{request.verb} {request.object}: {server} returned HTTP {response.status} with {what}, which is not "
         "Kubernetes' API: check the server's address and any proxy between"
     )
 

@@ -48,10 +48,10 @@ async def _exchange(
     head = encode_request("POST" if form else "GET", target, encode_headers(fields), body)
     pool = Pool(route)
     try:
-        answer = await pool.send(head, body, TIMEOUT)
+        response = await pool.send(head, body, TIMEOUT)
     finally:
         await pool.close()
-    return answer.status, answer.body
+    return response.status, response.body
 
 
 def _trust(provider: OidcProvider) -> ssl.SSLContext:

@@ -1,6 +1,6 @@
 """Split a stream of bytes into lines, in linear time also for very long lines."""
 
-from kubewright.api import UnexpectedAnswer
+from kubewright.api import UnexpectedResponse
 
 LONGEST_LINE = 64 * 1024 * 1024
 
@@ -31,5 +31,5 @@ class LineSplitter:
             self._parts.append(rest)
             self._held += len(rest)
             if self._held > self._limit:
-                raise UnexpectedAnswer(f"the server sent a line of more than {self._limit} bytes")
+                raise UnexpectedResponse(f"the server sent a line of more than {self._limit} bytes")
         return whole

@@ -21,7 +21,7 @@ from kubewright.api import (
     Object,
     RawList,
     RawObject,
-    UnexpectedAnswer,
+    UnexpectedResponse,
     WatchEvent,
     decode,
     decode_events,
@@ -134,11 +134,11 @@ class ClientReader:
 
     async def send_with_code(self, request: ApiRequest) -> tuple[RawObject, int]:
         """Send like `send`, and return the HTTP status code as well: 201 if an apply created the object."""
-        answer = await self.raw(request)
+        response = await self.raw(request)
         try:
-            return raw_object(answer.body), answer.status
+            return raw_object(response.body), response.status
         except DecodeError:
-            _check_is_kubernetes(request, answer.body)
+            _check_is_kubernetes(request, response.body)
             raise
 
     @overload
@@ -371,7 +371,7 @@ def _events(request: ApiRequest, lines: bytes) -> tuple[Sequence[WatchEvent], Ex
 
 def _events_before(request: ApiRequest, lines: bytes) -> tuple[Sequence[WatchEvent], Exception]:
     events: list[WatchEvent] = []
-    failure = UnexpectedAnswer(f"watch {request.object}: a line of the stream is no event")
+    failure = UnexpectedResponse(f"watch {request.object}: a line of the stream is no event")
     for line in lines.splitlines():
         try:
             events += decode_events(line)
@@ -386,10 +386,10 @@ def _check_is_kubernetes(request: ApiRequest, body: bytes) -> None:
     try:
         document = msgspec.json.decode(body, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise UnexpectedAnswer(
-            f"{request.verb} {request.object}: the answer is not a whole JSON object"
+        raise UnexpectedResponse(
+            f"{request.verb} {request.object}: the response is not a whole JSON object"
         ) from None
     if "kind" not in document and "metadata" not in document:
-        raise UnexpectedAnswer(
-            f"{request.verb} {request.object}: the answer is no Kubernetes object"
+        raise UnexpectedResponse(
+            f"{request.verb} {request.object}: the response is no Kubernetes object"
         ) from None

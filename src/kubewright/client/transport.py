@@ -146,10 +146,10 @@ class Transport:
         while True:
             exchange, head, used = await self._prepared(request, fence)
             try:
-                answer = await attempt(request, exchange, head, left)
+                response = await attempt(request, exchange, head, left)
                 if self._config.observer is not None:
-                    self._config.observer(request, answer.status, None)
-                return answer
+                    self._config.observer(request, response.status, None)
+                return response
             except Unauthorized as error:
                 # The credential of this attempt: other requests may use a newer one by now.
                 if renewed or not await self._authenticator.replace(used):
@@ -160,7 +160,7 @@ class Transport:
                 if self._config.observer is not None and isinstance(error, ApiError):
                     self._config.observer(request, error.status.code, error)
                 if isinstance(error, ApiError):
-                    error.after_lost_answer = lost
+                    error.after_lost_response = lost
                 delay = retry_delay(request, error, attempts)
                 left = timeout - (asyncio.get_running_loop().time() - started)
                 if delay is None or delay >= left:
@@ -181,20 +181,20 @@ class Transport:
         """Make one attempt and return the whole response."""
         try:
             # A connection may take seconds to open, or the whole process may be paused in the meantime.
-            answer = await exchange.send(head, request.body, timeout, fence)
+            response = await exchange.send(head, request.body, timeout, fence)
         except ExchangeFailed as error:
             raise self._explained(error, request) from None
         except BaseException:
             self._count("<error>", request.method)
             raise
-        self._note(request, answer)
-        if answer.status < 300:
+        self._note(request, response)
+        if response.status < 300:
             if request.accept.startswith(JSON):
-                self._check_json(request, answer)
-            return answer
-        if answer.status == 304:
-            return answer
-        raise explain_refusal(request, answer, answer.body, self._server)
+                self._check_json(request, response)
+            return response
+        if response.status == 304:
+            return response
+        raise explain_refusal(request, response, response.body, self._server)
 
     async def _begin(
         self, request: ApiRequest, exchange: Exchange, head: bytes, timeout: float
@@ -202,25 +202,25 @@ class Transport:
         """Make one attempt and return when the headers of the response have arrived."""
         deadline = asyncio.get_running_loop().time() + timeout
         try:
-            answer, body = await exchange.stream(head, request.body, timeout)
+            response, body = await exchange.stream(head, request.body, timeout)
         except ExchangeFailed as error:
             raise self._explained(error, request) from None
         except BaseException:
             self._count("<error>", request.method)
             raise
         try:
-            self._note(request, answer)
-            if answer.status >= 300:
-                raise explain_refusal(request, answer, await body.read_all(deadline), self._server)
+            self._note(request, response)
+            if response.status >= 300:
+                raise explain_refusal(request, response, await body.read_all(deadline), self._server)
             if request.accept.startswith(JSON):
-                self._check_json(request, answer)
+                self._check_json(request, response)
         except ExchangeFailed as error:
             body.release()
             raise explain_failure(error, request, self._server, request.timeout or self._timeout) from None
         except BaseException:
             body.release()
             raise
-        return ResponseStream(body, answer.status, f"{request.verb} {request.object}")
+        return ResponseStream(body, response.status, f"{request.verb} {request.object}")
 
     async def _prepared(self, request: ApiRequest, fence: Fence | None) -> tuple[Exchange, bytes, Credential]:
         """Return the head of a request with the current credential, and that credential."""
@@ -270,10 +270,10 @@ class Transport:
         self._count("<error>", request.method)
         return explain_failure(error, request, self._server, request.timeout or self._timeout)
 
-    def _note(self, request: ApiRequest, answer: ClientResponse) -> None:
-        self._count(str(answer.status), request.method)
-        if "Warning" in answer.headers:
-            self._warnings.deliver(answer.headers.all("Warning"), f"{request.verb} {request.object}")
+    def _note(self, request: ApiRequest, response: ClientResponse) -> None:
+        self._count(str(response.status), request.method)
+        if "Warning" in response.headers:
+            self._warnings.deliver(response.headers.all("Warning"), f"{request.verb} {request.object}")
 
     def _count(self, code: str, method: str) -> None:
         if self._metrics is None:
@@ -287,9 +287,9 @@ class Transport:
             ).labels(code=code, method=method, host=self._route.server.authority)
         counter.inc()
 
-    def _check_json(self, request: ApiRequest, answer: ClientResponse) -> None:
-        if not answer.headers.get("Content-Type").startswith(JSON):
-            raise explain_surprise(request, answer, self._server)
+    def _check_json(self, request: ApiRequest, response: ClientResponse) -> None:
+        if not response.headers.get("Content-Type").startswith(JSON):
+            raise explain_surprise(request, response, self._server)
 
     def _credential_hint(self) -> str:
         credential = self._prepared_for

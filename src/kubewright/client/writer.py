@@ -192,7 +192,7 @@ class ClientWriter(ClientReader):
                 return await self._read(cls, request)
             except Conflict as conflict:
                 # After a lost response the conflict may be with our own write: `change` must not be applied twice.
-                if attempt == UPDATE_ATTEMPTS or conflict.after_lost_answer:
+                if attempt == UPDATE_ATTEMPTS or conflict.after_lost_response:
                     raise
         raise AssertionError("the loop above returns or raises")
 

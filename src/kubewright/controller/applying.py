@@ -25,12 +25,12 @@ the kind is not known here; the entry stands in for it, because the server wrote
 
 Two kinds of nodes can be read in two ways: an empty node of a map or list that is not empty (an atomic value, or one
 that was applied as `{}` or null before and merges field by field), and a map that is listed itself beside its fields
-(an entry of a map, or a declared field after an edit of the entry). `Shapes` holds what the answers to our own applies
+(an entry of a map, or a declared field after an edit of the entry). `Shapes` holds what the responses to our own applies
 showed about these places of a kind, and what Kubernetes declares for the classes of built-in kinds: until then they
 are not proven. So the first object of a custom kind may be sent once after a start, and the others of the kind are not.
 
-Everything that is not proven is sent, and the answer is remembered (`ApplyMemory`): the same desired object is not
-sent again as long as the live object is what the answer was. Compared are the content without status (which an apply
+Everything that is not proven is sent, and the response is remembered (`ApplyMemory`): the same desired object is not
+sent again as long as the live object is what the response was. Compared are the content without status (which an apply
 of the rest does not touch), versions and generation, and all managedFields entries that can own a field that our entry
 lists: if another manager becomes a joint owner of a field that the server rewrites on each apply, or changes the order
 of a list, the next apply does change something and is sent.
@@ -284,25 +284,25 @@ def fingerprint(value: Any) -> bytes:
     return msgspec.json.encode(value, order="deterministic")
 
 
-def may_change_again(part: JsonObject, answer: RawObject) -> bool:
-    """Return True if applying the same once more may change the object that the server answered with.
+def may_change_again(part: JsonObject, response: RawObject) -> bool:
+    """Return True if applying the same once more may change the object that the server responded with.
 
     An apply of `{}`, `[]` or null removes our fields below it and with them the map or list itself; only the next
     apply adds the empty value. So what is desired empty must be there, or be applied a second time. And an object
     whose last manager has gone is given one by the next apply.
     """
-    if not answer.meta.managed_fields:
+    if not response.meta.managed_fields:
         return True
-    return _has_empty(part) and _lacks_empty(part, parse(answer.raw))
+    return _has_empty(part) and _lacks_empty(part, parse(response.raw))
 
 
 def _lacks_empty(value: Any, there: Any) -> bool:
     if not _has_empty(value) or _equal(value, there):
         return False
     if value and isinstance(value, dict) and isinstance(there, dict):
-        answer = cast("JsonObject", there)
+        response = cast("JsonObject", there)
         return any(
-            _lacks_empty(below, answer[key]) if key in answer else _has_empty(below)
+            _lacks_empty(below, response[key]) if key in response else _has_empty(below)
             for key, below in cast("JsonObject", value).items()
         )
     return True
@@ -318,7 +318,7 @@ def _has_empty(value: Any) -> bool:
 
 
 class Shapes:
-    """Know, for each kind and version, which places are one value, as the answers to applies showed it."""
+    """Know, for each kind and version, which places are one value, as the responses to applies showed it."""
 
     def __init__(self) -> None:
         self._roots: dict[tuple[str, str, str], Shape] = {}
@@ -430,7 +430,7 @@ class _Applied(NamedTuple):
     relevant: int | None = None
     """What must not have changed for what is not proven; None if only the same version is surely the same."""
     altered: frozenset[int] = frozenset()
-    """The mismatches that the server's answer had: they are its doing, and no other manager's."""
+    """The mismatches that the server's response had: they are its doing, and no other manager's."""
 
 
 class SendReason(NamedTuple):
@@ -492,21 +492,27 @@ class ApplyMemory:
         )
 
     def learn(
-        self, kind: Kind, desired: JsonObject, answer: RawObject, *, subresource: str = "", source: Any = None
+        self,
+        kind: Kind,
+        desired: JsonObject,
+        response: RawObject,
+        *,
+        subresource: str = "",
+        source: Any = None,
     ) -> "Mismatch | None":
-        """Learn from the answer to an apply.
+        """Learn from the response to an apply.
 
         Returns a field that the server did not keep as it was applied, unless the same was applied before.
         """
-        meta = answer.meta
-        state: JsonObject = parse(answer.raw)
+        meta = response.meta
+        state: JsonObject = parse(response.raw)
         part = applied_part(desired, subresource)
         entry = self._entry(state, subresource)
         if entry is not None:
             self._shapes.learn(kind, subresource, part, fields_of(entry))
         key, asked = (meta.uid, subresource), _hash(desired if source is None else source)
         if self._unproven_part(kind, part, entry, state, subresource) is None:
-            # The answer is the desired object and what others added to it, so no field differs.
+            # The response is the desired object and what others added to it, so no field differs.
             self._remember(key, _Applied(asked, meta.resource_version, is_proven=True))
             return None
         known = self._applied.get(key)

@@ -152,12 +152,12 @@ class Loopback:
         await asyncio.sleep(0)
         served = self._handle(request)
         if isinstance(served, Coroutine):
-            served = await self._await_answer(served, request, timeout)
+            served = await self._await_response(served, request, timeout)
         if isinstance(served, Upgrade):
             raise MalformedResponse("expected a response, got a protocol upgrade")
         return served
 
-    async def _await_answer(
+    async def _await_response(
         self, pending: Coroutine[Any, Any, Served], request: Request, timeout: float
     ) -> Served:
         limit = asyncio.timeout(timeout)

@@ -24,7 +24,7 @@ from kubewright.devserver.wire import load_types, write_event
 from kubewright.http.server import JSON, BodyWriter, HangUp, PendingResponse, ServerResponse, Stream
 
 Failure = int | Literal["reset"]
-"""An HTTP status, or a connection that is reset instead of an answer."""
+"""An HTTP status, or a connection that is reset instead of a response."""
 Moment = Literal["before", "after"]
 
 LAG_SECONDS = 3.0
@@ -102,15 +102,17 @@ class Fault:
         self.hits += 1
         return True
 
-    async def answer(self, context: RequestContext, proceed: Callable[[], PendingResponse]) -> ServerResponse:
+    async def respond(
+        self, context: RequestContext, proceed: Callable[[], PendingResponse]
+    ) -> ServerResponse:
         """Respond to a request that the fault applies to."""
         if self.delay:
             await asyncio.sleep(self.delay)
         if self.when == "after" or self.fail is None:
             found = proceed()
-            answer = await found if isinstance(found, Coroutine) else found
+            response = await found if isinstance(found, Coroutine) else found
             if self.fail is None:
-                return answer
+                return response
         if self.fail == "reset":
             raise HangUp("a fault was asked for")
         return self._failure(context)
@@ -169,7 +171,9 @@ class Lag:
         self.revision = newest if by is None else min(newest, self.revision + by)
         self.store.wake()
 
-    async def answer(self, context: RequestContext, proceed: Callable[[], PendingResponse]) -> ServerResponse:
+    async def respond(
+        self, context: RequestContext, proceed: Callable[[], PendingResponse]
+    ) -> ServerResponse:
         """Answer a watch that begins with the newest state, or refuse it if that does not arrive in time."""
         newest, loop = self.store.revision, asyncio.get_running_loop()
         deadline = loop.time() + LAG_SECONDS
@@ -316,21 +320,23 @@ class Faults:
         fault = next((item for item in self._faults if item.strikes(context)), None)
         lag = next((item for item in self._lags if item.match(context)), None)
         if lag is not None and context.request.flag("sendInitialEvents"):
-            answer = lag.answer(context, proceed if fault is None else lambda: fault.answer(context, proceed))
+            response = lag.respond(
+                context, proceed if fault is None else lambda: fault.respond(context, proceed)
+            )
         else:
-            answer = proceed() if fault is None else fault.answer(context, proceed)
-        if isinstance(answer, Coroutine) and self._overtaking and self._is_overtaken(context):
-            return _after_events(answer)
-        if isinstance(answer, Stream):
-            self._follow(context, answer)
-        elif context.info.verb == "watch" and isinstance(answer, Coroutine):
-            return self._followed(context, answer)
-        return answer
+            response = proceed() if fault is None else fault.respond(context, proceed)
+        if isinstance(response, Coroutine) and self._overtaking and self._is_overtaken(context):
+            return _after_events(response)
+        if isinstance(response, Stream):
+            self._follow(context, response)
+        elif context.info.verb == "watch" and isinstance(response, Coroutine):
+            return self._followed(context, response)
+        return response
 
     async def _followed(
-        self, context: RequestContext, answer: Coroutine[Any, Any, ServerResponse]
+        self, context: RequestContext, response: Coroutine[Any, Any, ServerResponse]
     ) -> ServerResponse:
-        found = await answer
+        found = await response
         if isinstance(found, Stream):
             self._follow(context, found)
         return found
@@ -366,8 +372,8 @@ async def _send_error(writer: BodyWriter, error: StatusError, *, protobuf: bool)
         await writer.write(b'{"type":"ERROR","object":%b}\n' % encode(error.wire()))
 
 
-async def _after_events(answer: Coroutine[Any, Any, ServerResponse]) -> ServerResponse:
-    found = await answer
+async def _after_events(response: Coroutine[Any, Any, ServerResponse]) -> ServerResponse:
+    found = await response
     for _ in range(_EVENT_TURNS):
         await asyncio.sleep(0)
     return found

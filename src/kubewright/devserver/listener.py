@@ -46,7 +46,7 @@ class ApiServerHandler(Handler):
         self._date = DateField(seconds)
 
     def handle(self, request: Request) -> PendingResponse:
-        """Answer a request, at once or later."""
+        """Respond to a request, at once or later."""
         return self._handle(request)
 
     def admit(self, request: Request) -> int:

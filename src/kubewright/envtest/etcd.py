@@ -1,4 +1,4 @@
-"""The stand-in for etcd: a small process that answers health checks and names its data directory.
+"""The stand-in for etcd: a small process that responds to health checks and names its data directory.
 
 The stand-in for kube-apiserver keeps its objects in a file in that directory, so they outlive a restart of the API
 server, as with the real pair. This process only has to be up soon: envtest starts it first, and asks for its health
@@ -128,7 +128,7 @@ def open_data(path: Path) -> int:
 
 
 class EtcdServer:
-    """Answer HTTP requests on some sockets until SIGTERM, SIGINT, or the end of the parent process."""
+    """Respond to HTTP requests on some sockets until SIGTERM, SIGINT, or the end of the parent process."""
 
     def __init__(self, listeners: Sequence[socket.socket], documents: Mapping[str, bytes]) -> None:
         self._documents = documents
@@ -181,13 +181,13 @@ class EtcdServer:
         *requests, self._received[connection] = received.split(b"\r\n\r\n")
         closing = not data or len(received) > _LARGEST_REQUEST
         for request in requests:
-            closing |= not self._answer(connection, request)
+            closing |= not self._respond(connection, request)
         if closing:
             self._selector.unregister(connection)
             del self._received[connection]
             connection.close()
 
-    def _answer(self, connection: socket.socket, request: bytes) -> bool:
+    def _respond(self, connection: socket.socket, request: bytes) -> bool:
         """Send the response; return False if the connection ends with it."""
         line, _, headers = request.partition(b"\r\n")
         method, _, rest = line.partition(b" ")

@@ -170,7 +170,7 @@ async def _data_directory(url: str) -> str:
                     )
                 return msgspec.json.decode(body, type=str)
     except TimeoutError:
-        raise ApiServerStartError(f"--etcd-servers {url}: etcd does not answer: {failure}") from None
+        raise ApiServerStartError(f"--etcd-servers {url}: etcd does not respond: {failure}") from None
 
 
 async def _get(url: str, path: str) -> tuple[int, bytes]:

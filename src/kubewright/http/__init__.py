@@ -1,4 +1,4 @@
-"""HTTP/1.1 on asyncio and httptools: `http.client` sends requests, `http.server` answers them.
+"""HTTP/1.1 on asyncio and httptools: `http.client` sends requests, `http.server` responds to them.
 
 Neither package knows Kubernetes, and neither imports the other.
 """

@@ -22,9 +22,9 @@ class Watchdog:
     def __init__(self, metrics: Registry, *, interval: float = INTERVAL) -> None:
         self._interval = interval
         self._blocked = metrics.counter(
-            "kubewright_event_loop_blocked_total", "Times the event loop did not answer within a second"
+            "kubewright_event_loop_blocked_total", "Times the event loop did not respond within a second"
         ).labels()
-        self._answered = threading.Event()
+        self._responded = threading.Event()
         self._ended = threading.Event()
 
     async def __aenter__(self) -> Self:
@@ -40,14 +40,14 @@ class Watchdog:
 
     def _watch(self) -> None:
         while not self._ended.wait(self._interval):
-            self._answered.clear()
+            self._responded.clear()
             try:
-                self._loop.call_soon_threadsafe(self._answered.set)
+                self._loop.call_soon_threadsafe(self._responded.set)
             except RuntimeError:
                 return  # the loop is closed
-            if not self._answered.wait(self._interval):
+            if not self._responded.wait(self._interval):
                 self._report()
-                self._answered.wait()
+                self._responded.wait()
 
     def _report(self) -> None:
         self._blocked.inc()

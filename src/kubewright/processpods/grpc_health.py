@@ -33,16 +33,16 @@ async def health_status(host: str, port: int, service: str) -> str:
     reader, writer = await asyncio.open_connection(host, port)
     try:
         writer.write(_PREFACE + _frame(_SETTINGS, 0, 0, b"") + _request(f"{host}:{port}", service))
-        answer = bytearray()
+        response = bytearray()
         async for frame in _frames(reader):
             if frame.kind in (_SETTINGS, _PING) and not frame.flags & _ACK:
                 writer.write(_frame(frame.kind, _ACK, 0, frame.body if frame.kind == _PING else b""))
             elif frame.kind == _GO_AWAY or (frame.kind == _RST_STREAM and frame.stream == _CALL):
                 raise HealthCheckError("the server ended the call")
             elif frame.stream == _CALL and frame.kind in (_DATA, _HEADERS):
-                answer += _content(frame) if frame.kind == _DATA else b""
+                response += _content(frame) if frame.kind == _DATA else b""
                 if frame.flags & _END_STREAM:
-                    return _status(bytes(answer))
+                    return _status(bytes(response))
         raise HealthCheckError("the server closed the connection")
     finally:
         writer.close()
@@ -104,11 +104,11 @@ def _content(frame: _Frame) -> bytes:
     return frame.body[1 : len(frame.body) - frame.body[0]]
 
 
-def _status(answer: bytes) -> str:
+def _status(response: bytes) -> str:
     """Parse a HealthCheckResponse: a five-byte prefix, then field 1, which is 0 if omitted."""
-    if len(answer) < 5:
+    if len(response) < 5:
         # The reason is in compressed trailers; a server without the health service answers like this.
         raise HealthCheckError("the server does not report this service through grpc.health.v1.Health")
-    message = answer[5:]
+    message = response[5:]
     number = message[1] if len(message) >= 2 and message[0] == 0x08 else 0
     return _STATUSES[number] if number < len(_STATUSES) else str(number)

@@ -101,8 +101,8 @@ class Guard:
         return (ALLOWED_LIFE if allowed else DENIED_LIFE), allowed
 
     async def _review(self, kind: Kind, spec: dict[str, Any]) -> dict[str, Any]:
-        answer = await self._client.raw(requests.create({"metadata": {}, "spec": spec}, kind))
-        return msgspec.json.decode(answer.body).get("status") or {}
+        response = await self._client.raw(requests.create({"metadata": {}, "spec": spec}, kind))
+        return msgspec.json.decode(response.body).get("status") or {}
 
 
 class _Memory(Generic[K, V]):
@@ -117,8 +117,8 @@ class _Memory(Generic[K, V]):
         found = self._known.get(key)
         if found is not None and now < found[0]:
             return found[1]
-        life, answer = await ask()
+        life, response = await ask()
         if len(self._known) >= MAX_REMEMBERED:
             self._known.clear()
-        self._known[key] = (now + life, answer)
-        return answer
+        self._known[key] = (now + life, response)
+        return response

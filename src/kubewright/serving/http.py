@@ -12,7 +12,7 @@ GRACE = 5.0
 PROBE_LIMITS = Limits(eviction_seconds=0.25, receive_seconds=5.0, idle_seconds=30.0)
 """Limits of the server for probes, which shares no connection with metrics or webhooks.
 
-A probe is one small packet and kubelet waits a second for its answer, so slow clients are evicted early.
+A probe is one small packet and kubelet waits a second for its response, so slow clients are evicted early.
 """
 
 

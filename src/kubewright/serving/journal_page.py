@@ -64,12 +64,12 @@ class JournalPage:
                 if entry.kind.kind == kind and entry.kind.group == request.one("group") and entry.key == key
             ]
         redactor = self._redactor()
-        answer = {
+        response = {
             **self._describe(),
             "dropped": self._journal.dropped,
             "reconciles": [record_of(entry, redactor) for entry in entries[-MAX_RECORDS:]],
         }
-        return Response(200, msgspec.json.encode(answer), JSON)
+        return Response(200, msgspec.json.encode(response), JSON)
 
     async def _refusal(self, request: Request) -> Response | None:
         if request.method != "GET":

@@ -168,8 +168,8 @@ class Cluster(OnOneLoop):
         try:
             # A missing object needs no conversion.
             await self.client.get(kind, "nothing", self.namespace if kind.namespaced else "")
-        except NotFound as answer:
-            return None if answer.kind_missing else True
+        except NotFound as error:
+            return None if error.kind_missing else True
         return True
 
     async def create(self, obj: T) -> T:

@@ -254,7 +254,7 @@ class ControlPlane:
                             raise ControlPlaneError(str(await process.failure()))
                     await asyncio.sleep(0.05)
         except TimeoutError:
-            why = f"did not answer {path} within {self._timeout:g} s"
+            why = f"did not respond to {path} within {self._timeout:g} s"
             raise ControlPlaneError(str(await self._processes["kube-apiserver"].failure(why))) from None
 
     async def _get(self, path: str) -> int:

@@ -1,4 +1,4 @@
-"""Webhooks: their declarations, and the pure functions that answer reviews.
+"""Webhooks: their declarations, and the pure functions that respond to reviews.
 
 Read in this order: `declaration` (`validating_webhook`, `mutating_webhook`), `findings` (what they return), `request`
 (what they are called with), `conversion` (versions of one kind), `authentication` (the users of tokens), `endpoints`
@@ -28,7 +28,7 @@ from kubewright.webhook.authentication import (
     token_failure,
 )
 from kubewright.webhook.conversion import Conversion, Versions, versions_of
-from kubewright.webhook.conversion_review import ConversionAnswer, conversion_failure, review_conversion
+from kubewright.webhook.conversion_review import ConversionResult, conversion_failure, review_conversion
 from kubewright.webhook.declaration import Admission, mutating_webhook, validating_webhook
 from kubewright.webhook.endpoints import CONVERT_PATH, Endpoints, Webhook, WebhookEndpoint
 from kubewright.webhook.envelope import BadReview
@@ -47,7 +47,7 @@ __all__ = [
     "Authentication",
     "BadReview",
     "Conversion",
-    "ConversionAnswer",
+    "ConversionResult",
     "Denial",
     "Endpoints",
     "Lifetimes",

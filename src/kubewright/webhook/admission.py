@@ -1,7 +1,7 @@
-"""Answer AdmissionReviews with the author's functions (pure functions).
+"""Respond to AdmissionReviews with the author's functions (pure functions).
 
 `read_admission` decodes a body into an `AdmissionCall`, the author's function is called with its arguments, and
-`AdmissionCall.answer` encodes what it found. `review_admission` does all of it for a function that is not async.
+`AdmissionCall.response` encodes what it found. `review_admission` does all of it for a function that is not async.
 """
 
 from binascii import b2a_base64
@@ -133,7 +133,7 @@ class AdmissionCall(msgspec.Struct, frozen=True):
         except Exception as error:
             raise self._failed() from error
 
-    def answer(self, findings: Findings) -> bytes:
+    def response(self, findings: Findings) -> bytes:
         """Return the review with the findings; raise UserCodeFailed if they cannot be encoded."""
         try:
             verdict = _gather(findings)
@@ -178,12 +178,12 @@ def read_admission(webhook: Admission[Any], body: bytes) -> AdmissionCall | byte
 
 
 def review_admission(webhook: Admission[Any], body: bytes) -> bytes:
-    """Answer one AdmissionReview with a function that is not async.
+    """Respond to one AdmissionReview with a function that is not async.
 
     Raise BadReview for a body that is not a review, UserCodeFailed if the function raises.
     """
     call = read_admission(webhook, body)
-    return call if isinstance(call, bytes) else call.answer(call.run())
+    return call if isinstance(call, bytes) else call.response(call.run())
 
 
 def failure(uid: str, code: int, reason: str, message: str, version: str = API_VERSION) -> bytes:

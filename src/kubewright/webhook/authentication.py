@@ -1,4 +1,4 @@
-"""Token authentication for an API server: answer TokenReviews."""
+"""Token authentication for an API server: respond to TokenReviews."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
@@ -68,11 +68,11 @@ def authenticates(function: TokenFunction) -> Authentication:
 
 
 class TokenFailed(Exception):
-    """The author's function raised an exception, which is the cause; `answer` is the response to the API server."""
+    """The author's function raised an exception, which is the cause; `response` is the response to the API server."""
 
-    def __init__(self, answer: bytes) -> None:
+    def __init__(self, response: bytes) -> None:
         super().__init__("a token could not be reviewed")
-        self.answer = answer
+        self.response = response
 
 
 class TokenCall(msgspec.Struct, frozen=True):
@@ -84,20 +84,20 @@ class TokenCall(msgspec.Struct, frozen=True):
     _version: str
 
     def run(self) -> bytes:
-        """Answer with a function that is not async; raise TokenFailed if it raises an exception."""
+        """Respond with a function that is not async; raise TokenFailed if it raises an exception."""
         try:
-            return self._answer(self.authentication.call(self.token, self.audiences))
+            return self._response(self.authentication.call(self.token, self.audiences))
         except Exception as error:
             raise self._failed() from error
 
     async def run_async(self) -> bytes:
-        """Answer with an async function; raise TokenFailed if it raises an exception."""
+        """Respond with an async function; raise TokenFailed if it raises an exception."""
         try:
-            return self._answer(await self.authentication.call(self.token, self.audiences))
+            return self._response(await self.authentication.call(self.token, self.audiences))
         except Exception as error:
             raise self._failed() from error
 
-    def _answer(self, user: Found) -> bytes:
+    def _response(self, user: Found) -> bytes:
         if user is None:
             return _review({"authenticated": False}, self._version)
         if not isinstance(cast(object, user), User):

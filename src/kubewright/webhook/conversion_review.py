@@ -1,4 +1,4 @@
-"""Answer ConversionReviews: all objects converted, or a failure with the names of those that cannot be."""
+"""Respond to ConversionReviews: all objects converted, or a failure with the names of those that cannot be."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -54,15 +54,15 @@ class CannotConvert(Exception):
         self.surprise = surprise
 
 
-class ConversionAnswer(msgspec.Struct, frozen=True):
+class ConversionResult(msgspec.Struct, frozen=True):
     """The review to return, and the exceptions of the author's functions, for the log."""
 
     body: bytes
     surprises: tuple[BaseException, ...] = ()
 
 
-def review_conversion(kinds: ByKind, body: bytes) -> ConversionAnswer:
-    """Answer one ConversionReview; raise BadReview for a body that is not one.
+def review_conversion(kinds: ByKind, body: bytes) -> ConversionResult:
+    """Respond to one ConversionReview; raise BadReview for a body that is not one.
 
     There is no partial success: one object that cannot be converted fails the request, and is named.
     """
@@ -81,9 +81,9 @@ def review_conversion(kinds: ByKind, body: bytes) -> ConversionAnswer:
         message = "; ".join(str(error) for error in failures[:MAX_REPORTED])
         if len(failures) > MAX_REPORTED:
             message += f"; and {len(failures) - MAX_REPORTED} more"
-        return ConversionAnswer(conversion_failure(request.uid, message), surprises)
+        return ConversionResult(conversion_failure(request.uid, message), surprises)
     success: JsonObject = {"uid": request.uid, "convertedObjects": converted, "result": {"status": "Success"}}
-    return ConversionAnswer(_review(success))
+    return ConversionResult(_review(success))
 
 
 def conversion_failure(uid: str, message: str) -> bytes:

@@ -171,8 +171,8 @@ async def test_webhooks_at_addresses_where_no_process_answers_are_found(
         await cluster.client.delete(place)
         await cluster.client.delete(admissionregistration_v1.ValidatingWebhookConfiguration, names.validating)
     assert found[check]["state"] == "failed"
-    assert f"no process answers at {url}" in found[check]["detail"]
-    assert f"no process answers at {url}" in found[f"webhook {names.validating}"]["detail"]
+    assert f"no process responds at {url}" in found[check]["detail"]
+    assert f"no process responds at {url}" in found[f"webhook {names.validating}"]["detail"]
     assert "registered by URL" in found["webhook certificates"]["detail"]
     assert await asyncio.to_thread(run, "uninstall", target, *where) == 0
 

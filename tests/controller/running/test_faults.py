@@ -380,7 +380,7 @@ def test_a_change_is_made_once_when_the_answer_to_an_update_is_lost(how: str) ->
                 async with running(cluster, Controller(Box, reconcile, needs=[needs(Box, "get", "patch")])):
                     await eventually(lambda: bool(errors), timeout=LONG)
             assert lost.hits == 1
-            assert "the answer to an earlier attempt was lost" in str(errors[0])
+            assert "the response to an earlier attempt was lost" in str(errors[0])
             assert (await cluster.get(Box, "a")).spec.size == 2
 
     check()

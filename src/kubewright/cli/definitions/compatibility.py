@@ -65,12 +65,12 @@ def conversion_in(definition: JsonObject | None) -> JsonObject:
 async def _is_empty(client: Client, live: JsonObject) -> bool:
     """Return True if no object is stored; assume that there are some without permission to list them."""
     try:
-        answer = await client.raw(requests.list_page(kind_in(live), limit=1))
+        response = await client.raw(requests.list_page(kind_in(live), limit=1))
     except NotFound:
         return True
     except Forbidden:
         return False
-    return b'"items":[]' in answer.body.replace(b" ", b"").replace(b"\n", b"")
+    return b'"items":[]' in response.body.replace(b" ", b"").replace(b"\n", b"")
 
 
 def _warning(name: str, change: BreakingChange) -> str:

@@ -27,9 +27,9 @@ def check_python() -> Finding:
 
 
 async def check_cluster(client: Client, config: ClusterConfig) -> tuple[list[Finding], bool]:
-    """Check the cluster; the second value is False if it did not answer."""
+    """Check the cluster; the second value is False if it did not respond."""
     try:
-        answer = await client.raw(requests.get_path("/version"))
+        response = await client.raw(requests.get_path("/version"))
         served = await client.server_version()
     except KubewrightError as error:
         remedy = f"check the server's address, your network and credentials in {config.source}"
@@ -39,7 +39,7 @@ async def check_cluster(client: Client, config: ClusterConfig) -> tuple[list[Fin
         well("cluster", where),
         _version(served),
         await _identity(client),
-        _clock(answer),
+        _clock(response),
     ], True
 
 
@@ -63,8 +63,8 @@ async def _identity(client: Client) -> Finding:
     return well("identity", f"{user.username} of {', '.join(user.groups)}")
 
 
-def _clock(answer: ClientResponse) -> Finding:
-    text = answer.headers.get("Date", "")
+def _clock(response: ClientResponse) -> Finding:
+    text = response.headers.get("Date", "")
     if not text:
         return skipped("clock", "the server sends no Date header")
     # The Date header has a resolution of one second.

@@ -1,4 +1,4 @@
-"""Check an operator's webhooks: are they registered where a process answers, and may you register them?"""
+"""Check an operator's webhooks: are they registered where a process responds, and may you register them?"""
 
 from collections.abc import AsyncIterator
 
@@ -17,13 +17,13 @@ _CONFIGURATIONS = (
 
 
 async def check_webhooks(client: Client, operator: Operator, target: str) -> list[Finding]:
-    """Find what no webhook validates, webhooks at addresses where no process answers, and versions without conversion."""
+    """Find what no webhook validates, webhooks at addresses where no process responds, and versions without conversion."""
     if not operator.webhooks:
         return []
     try:
         return [
             *_unvalidated(operator),
-            *[finding async for finding in _unanswered(client, operator, target)],
+            *[finding async for finding in _unreachable(client, operator, target)],
             *[finding async for finding in _unconverted(client, operator, target)],
         ]
     except Forbidden as error:
@@ -41,7 +41,7 @@ def _unvalidated(operator: Operator) -> list[Finding]:
     ]
 
 
-async def _unanswered(client: Client, operator: Operator, target: str) -> AsyncIterator[Finding]:
+async def _unreachable(client: Client, operator: Operator, target: str) -> AsyncIterator[Finding]:
     names = WebhookNames(operator.name)
     for kind, name in zip(_CONFIGURATIONS, (names.mutating, names.validating), strict=True):
         try:
@@ -51,7 +51,7 @@ async def _unanswered(client: Client, operator: Operator, target: str) -> AsyncI
         urls = {hook.client_config.url for hook in live.webhooks if hook.client_config.url}
         for url in sorted(urls):
             if not await listens(url):
-                found = f"no process answers at {url}: it was registered by a run that was killed, so objects are not validated"
+                found = f"no process responds at {url}: it was registered by a run that was killed, so objects are not validated"
                 yield doubtful(f"webhook {name}", found, f"run `kubewright run {target}` to take it over")
                 break
 
@@ -71,7 +71,7 @@ async def _unconverted(client: Client, operator: Operator, target: str) -> Async
             continue
         config = conversion.webhook.client_config if conversion.webhook is not None else None
         if config is not None and config.url and not await listens(config.url):
-            missing = f"no process answers at {config.url}: requests in another version than {stored} fail"
+            missing = f"no process responds at {config.url}: requests in another version than {stored} fail"
             yield failed(check, missing, remedy)
         elif config is not None and config.service is not None:
             name, namespace = config.service.name, config.service.namespace

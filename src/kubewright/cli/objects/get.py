@@ -106,18 +106,18 @@ async def _show(client: Client, requested: Sequence[tuple[ApiResource, Requested
     refusals, shown = Refusals(), list[str]()
     items: list[JsonObject] = []
     for found, item in requested:
-        answers: list[JsonObject] = []
+        responses: list[JsonObject] = []
         for name in item.names or ("",):
             with refusals.reported():
-                answers.append(
+                responses.append(
                     await read_objects(
                         client, found, name, view.place_of(found), view.selector, table=view.as_table
                     )
                 )
         if view.as_table:
-            shown.append(view.table(found, with_kind=len(requested) > 1).text(answers))
+            shown.append(view.table(found, with_kind=len(requested) > 1).text(responses))
             continue
-        single = [part for answer in answers for part in _items(found, answer)]
+        single = [part for response in responses for part in _items(found, response)]
         items += single
         if view.output == "name":
             shown.append("".join(f"{name_of(found, part['metadata']['name'])}\n" for part in single))
@@ -134,10 +134,10 @@ async def _show(client: Client, requested: Sequence[tuple[ApiResource, Requested
     return refusals.exit_code
 
 
-def _items(found: ApiResource, answer: JsonObject) -> list[JsonObject]:
+def _items(found: ApiResource, response: JsonObject) -> list[JsonObject]:
     """Return the objects of a response, with apiVersion and kind, which the items of a list omit."""
     named = {"apiVersion": found.kind.api_version, "kind": found.kind.kind}
-    return [{**named, **item} for item in answer["items"]] if "items" in answer else [answer]
+    return [{**named, **item} for item in response["items"]] if "items" in response else [response]
 
 
 def _list_of(items: Sequence[JsonObject]) -> JsonObject:
@@ -194,15 +194,15 @@ class _Watch:
     async def _list(self, name: str) -> None:
         """Print the current table; the watch sends these objects again, and they are not printed twice."""
         place = self._view.place_of(self._found)
-        answer = await read_objects(
+        response = await read_objects(
             self._client, self._found, name, place, "" if name else self._view.selector, table=True
         )
-        click.echo(self._table.text([answer]), nl=False)
-        for row in answer["rows"] or ():
+        click.echo(self._table.text([response]), nl=False)
+        for row in response["rows"] or ():
             metadata = row["object"]["metadata"]
             key = ObjectKey(metadata.get("namespace", ""), metadata["name"])
             self._versions[key] = metadata["resourceVersion"]
-            self._rows[key] = {**answer, "rows": [row]}
+            self._rows[key] = {**response, "rows": [row]}
 
     async def _applied(self, obj: RawObject) -> None:
         key, version = obj.meta.key, obj.meta.resource_version
@@ -215,11 +215,11 @@ class _Watch:
             self._print_object(obj)
             return
         try:
-            answer = await read_objects(self._client, self._found, key.name, key.namespace, table=True)
+            response = await read_objects(self._client, self._found, key.name, key.namespace, table=True)
         except NotFound:
             return
-        self._rows[key] = answer
-        click.echo(self._table.text([answer]), nl=False)
+        self._rows[key] = response
+        click.echo(self._table.text([response]), nl=False)
 
     def _deleted(self, key: ObjectKey, obj: RawObject | None) -> None:
         self._versions.pop(key, None)

@@ -23,8 +23,8 @@ async def read_objects(
     path = requests.object_path(kind, name, namespace) if name else requests.collection_path(kind, namespace)
     query = urlencode({"labelSelector": selector}) if selector else ""
     request = requests.get_path(path, accept=TABLE if table else requests.JSON)
-    answer = await client.raw(msgspec.structs.replace(request, query=query))
-    return msgspec.json.decode(answer.body, type=dict[str, Any])
+    response = await client.raw(msgspec.structs.replace(request, query=query))
+    return msgspec.json.decode(response.body, type=dict[str, Any])
 
 
 def name_of(found: ApiResource, name: str) -> str:
@@ -44,14 +44,14 @@ class Table:
         self._columns: list[tuple[int, str]] = []
         self._widths: list[int] = []
 
-    def text(self, answers: Sequence[JsonObject]) -> str:
+    def text(self, responses: Sequence[JsonObject]) -> str:
         """Return the rows of responses, after the header if these are the first; empty if there are no rows."""
-        rows = [row for answer in answers for row in answer["rows"] or ()]
+        rows = [row for response in responses for row in response["rows"] or ()]
         if not rows:
             return ""
         lines: list[list[str]] = []
         if not self._columns:
-            definitions = enumerate(answers[0]["columnDefinitions"])
+            definitions = enumerate(responses[0]["columnDefinitions"])
             self._columns = [
                 (index, item["name"].upper())
                 for index, item in definitions

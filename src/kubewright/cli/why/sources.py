@@ -55,7 +55,7 @@ def journal_file(operator: str) -> Path:
 
 
 async def running_journals(wanted: Wanted) -> list[ObjectJournal]:
-    """Ask the operators that this user runs on this machine; return the answers that know the object."""
+    """Ask the operators that this user runs on this machine; return the responses that know the object."""
     addresses = await asyncio.to_thread(lambda: list(_addresses()))
     found = [journal for address in addresses if (journal := await _ask(address, wanted)) is not None]
     return [journal for journal in found if journal.reconciles]
@@ -165,7 +165,7 @@ def _is_running(pid: int) -> bool:
     return True
 
 
-class _Answer(msgspec.Struct):
+class _JournalPage(msgspec.Struct):
     operator: str
     dropped: int = 0
     leading: bool = True
@@ -189,14 +189,14 @@ async def _ask(address: _Address, wanted: Wanted) -> ObjectJournal | None:
     try:
         async with Client(config) as client:
             response = await client.raw(request)
-        answer = msgspec.json.decode(response.body, type=_Answer)
+        page = msgspec.json.decode(response.body, type=_JournalPage)
     except (ApiError, ConnectionFailed, msgspec.MsgspecError):
         return None
     return ObjectJournal(
-        source=f"the operator {answer.operator} (process {address.pid})",
-        reconciles=answer.reconciles,
-        dropped=answer.dropped,
-        leading=answer.leading,
-        lease=answer.lease,
-        problems=answer.problems,
+        source=f"the operator {page.operator} (process {address.pid})",
+        reconciles=page.reconciles,
+        dropped=page.dropped,
+        leading=page.leading,
+        lease=page.lease,
+        problems=page.problems,
     )

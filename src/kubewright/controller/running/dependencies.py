@@ -75,11 +75,11 @@ class RuntimeDependencies(msgspec.Struct, frozen=True, kw_only=True):
     journal: Journal = msgspec.field(default_factory=lambda: Journal(limit=0))
     run_sync_observer: Callable[[str, str], None] | None = None
 
-    def record_write(self, kind: Kind, answer: RawObject) -> None:
+    def record_write(self, kind: Kind, response: RawObject) -> None:
         """Store the response to a write in every feed of its kind, as if the watch had sent it."""
         for feed in self.cache.feeds:
             if feed.selection.kind.gvk == kind.gvk:
-                feed.record_write(answer)
+                feed.record_write(response)
 
     def record_delete(self, kind: Kind, meta: PartialMeta) -> None:
         """Remove an object that our own write deleted from every feed of its kind."""

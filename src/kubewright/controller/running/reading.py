@@ -1,4 +1,4 @@
-"""Reads of one controller: from its informers if they are certain to hold the answer, else from the server.
+"""Reads of one controller: from its informers if they are certain to hold the object, else from the server.
 
 A cached read passes through three objects. `ContextReader` resolves the namespace or reference, `CacheReader` chooses the informer that
 covers the key, and the informer decodes the object from its store. An informer *covers* a key if an object of that key,
@@ -249,12 +249,12 @@ class CacheReader:
         """Read one object from the server; return None if it does not exist."""
         self.permissions.require(kind, "get")
         try:
-            answer = await self._client.raw(requests.get(kind, key.name, key.namespace))
+            response = await self._client.raw(requests.get(kind, key.name, key.namespace))
         except NotFound as missing:
             if missing.kind_missing and not self._is_optional(kind):
                 raise
             return None
-        return raw_object(answer.body)
+        return raw_object(response.body)
 
     def is_absent(self, kind: Kind) -> bool:
         """Return True if the kind is optional and the server does not serve it."""
@@ -359,7 +359,7 @@ class ContextReader(Reader):
     def _names_none(self, field: FieldReference[Any]) -> NotFound:
         kind, owner = kind_of(field.kind), kind_of(self._controller.kind)
         message = f"{owner.kind} {self._state.meta.key} names no {kind.kind}: {field.path} is empty"
-        # An answer without a name would state that the kind is missing.
+        # A response without a name would state that the kind is missing.
         return _not_found_because(kind, field.path, kind.resource, message)
 
 

@@ -112,7 +112,7 @@ class Steps:
             recorded = self._recorded(live)
             known = recorded.find(step["name"])
             if known is not None and _is_same(known, step):
-                return  # the answer to our own write was lost
+                return  # the response to our own write was lost
             try:
                 await self._apply(live, recorded.with_record(step))
             except Conflict:
@@ -129,7 +129,7 @@ class Steps:
         document: JsonObject = {"metadata": meta, "status": {self._controller.steps_field: steps}}
         manager = self._controller.step_managers[0]
         try:
-            answer = await self._dependencies.client.send(
+            response = await self._dependencies.client.send(
                 requests.apply(document, self._kind, field_manager=manager, subresource="status")
             )
         except NotFound:
@@ -139,8 +139,8 @@ class Steps:
                 f"patch {self._kind.resource}/status {self._key}: the object exists but has no status subresource: "
                 "does its CRD declare one?"
             ) from None
-        self._dependencies.record_write(self._kind, answer)
-        if not self._recorded(answer).own:
+        self._dependencies.record_write(self._kind, response)
+        if not self._recorded(response).own:
             raise TerminalError(
                 f"{self._kind.kind} {self._key}: the server did not keep status.{self._controller.steps_field}: "
                 "does the installed CRD declare it?"

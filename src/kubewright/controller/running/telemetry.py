@@ -107,7 +107,7 @@ class Instruments:
         )
         self.applies_altered: Counter = registry.counter(
             "kubewright_applies_altered_total",
-            "Applies whose answer differs from what was applied, once for each desired state, per controller",
+            "Applies whose response differs from what was applied, once for each desired state, per controller",
             labels,
         ).labels(controller=controller)
 

@@ -174,16 +174,16 @@ class Writer:
         else:
             await self._check_recreation(owner, kind, key)
         request = requests.apply(desired, kind, field_manager=self._manager, force=force)
-        answer, created = await self._send_apply(lambda _: request, live, applied_part(desired))
-        if live is None or live.meta.uid != answer.meta.uid:
+        response, created = await self._send_apply(lambda _: request, live, applied_part(desired))
+        if live is None or live.meta.uid != response.meta.uid:
             self._creations.note(kind, key, owner.uid)
             if not created and self._is_owned(kind, owned) and not adopt:
-                self._report_existing(kind, answer)
-        self._report_altered(kind, answer, self._applied.learn(kind, desired, answer))
-        self._dependencies.record_write(kind, answer)
-        if answer.meta.deletion_timestamp is not None:
-            self._expect_deletion(owner, kind, answer.meta)
-        return decode_as(child.form, answer.raw)
+                self._report_existing(kind, response)
+        self._report_altered(kind, response, self._applied.learn(kind, desired, response))
+        self._dependencies.record_write(kind, response)
+        if response.meta.deletion_timestamp is not None:
+            self._expect_deletion(owner, kind, response.meta)
+        return decode_as(child.form, response.raw)
 
     async def create(self, owner: PartialMeta, child: WriteTarget, *, owned: bool | None) -> Any:
         """Create the child."""
@@ -194,10 +194,10 @@ class Writer:
         last = self._creations.last(kind, owner.uid)
         if last is not None and self._reader.is_gone(kind, *last):
             await self._check_owner(owner)
-        answer = await self._client.send(requests.create(desired, kind, field_manager=self._manager))
-        self._creations.note_last(kind, owner.uid, answer.meta)
-        self._dependencies.record_write(kind, answer)
-        return decode_as(child.form, answer.raw)
+        response = await self._client.send(requests.create(desired, kind, field_manager=self._manager))
+        self._creations.note_last(kind, owner.uid, response.meta)
+        self._dependencies.record_write(kind, response)
+        return decode_as(child.form, response.raw)
 
     async def update(self, target: WriteTarget, change: Callable[[Any], None]) -> Any:
         """Call the function with the object and send the difference; unknown fields are kept."""
@@ -218,14 +218,14 @@ class Writer:
             if not operations:
                 return after
             try:
-                answer = await self._patch_at(target.kind, raw.meta, operations)
+                response = await self._patch_at(target.kind, raw.meta, operations)
             except Conflict as conflict:
                 # After a lost response the conflict may be with our own write: `change` must not be applied twice.
-                if attempt == RACES or conflict.after_lost_answer:
+                if attempt == RACES or conflict.after_lost_response:
                     raise
                 attempt, raw = attempt + 1, None
                 continue
-            return decode_as(target.form, answer.raw)
+            return decode_as(target.form, response.raw)
 
     async def patch(
         self,
@@ -247,11 +247,11 @@ class Writer:
             subresource=subresource,
             field_manager=self._manager,
         )
-        answer = await self._client.send(request)
-        if subresource and _kinds.decode(answer.raw).kind != kind.kind:
+        response = await self._client.send(request)
+        if subresource and _kinds.decode(response.raw).kind != kind.kind:
             return target.given
-        self._record(kind, answer)
-        return decode_as(target.form, answer.raw)
+        self._record(kind, response)
+        return decode_as(target.form, response.raw)
 
     async def patch_status(
         self, reconciled: PartialMeta, target: WriteTarget, status: Model | JsonObject | None
@@ -319,7 +319,7 @@ class Writer:
             return requests.apply(sent, kind, field_manager=self._manager, subresource="status")
 
         try:
-            answer, _ = await self._send_apply(request, live, applied_part(document, "status"))
+            response, _ = await self._send_apply(request, live, applied_part(document, "status"))
         except NotFound:
             there = await self._reader.read(kind, key)
             if there is None or there.meta.uid != live.meta.uid:
@@ -328,11 +328,11 @@ class Writer:
                 f"patch {kind.resource}/status {key}: the object exists but has no status subresource: "
                 "does its CRD declare one?"
             ) from None
-        altered = self._applied.learn(kind, document, answer, subresource="status", source=source)
-        self._report_altered(kind, answer, altered)
-        note_status_write(before, answer.meta.resource_version)
-        self._dependencies.record_write(kind, answer)
-        return decode_as(target.form, answer.raw)
+        altered = self._applied.learn(kind, document, response, subresource="status", source=source)
+        self._report_altered(kind, response, altered)
+        note_status_write(before, response.meta.resource_version)
+        self._dependencies.record_write(kind, response)
+        return decode_as(target.form, response.raw)
 
     async def delete(
         self, target: WriteTarget, *, propagation: Any, grace_period_seconds: int | None
@@ -355,20 +355,20 @@ class Writer:
             grace_period_seconds=grace_period_seconds,
         )
         try:
-            answer = await self._client.raw(request)
+            response = await self._client.raw(request)
         except NotFound:
             return
         except Conflict as conflict:
             if conflict.replaced:
                 return
             raise
-        document: JsonObject = msgspec.json.decode(answer.body)
+        document: JsonObject = msgspec.json.decode(response.body)
         if document.get("kind") == "Status":
             self._dependencies.record_delete(
                 kind, PartialMeta(name=key.name, namespace=key.namespace, uid=uid)
             )
         else:
-            self._record(kind, raw_object(answer.body))
+            self._record(kind, raw_object(response.body))
 
     async def add_finalizer(self, kind: Kind, state: RawObject, finalizer: str) -> RawObject | None:
         """Add the finalizer to the object; return None if it is gone, terminating, or was replaced."""
@@ -429,9 +429,9 @@ class Writer:
             type="json",
             field_manager=self._manager,
         )
-        answer = await self._client.send(request)
-        self._record(kind, answer)
-        return answer
+        response = await self._client.send(request)
+        self._record(kind, response)
+        return response
 
     async def _take_over(self, kind: Kind, live: RawObject) -> RawObject:
         """Become the manager of what former names of this controller applied, so that it can be removed."""
@@ -463,16 +463,16 @@ class Writer:
             kind, live.meta, [{"op": "remove", "path": f"/metadata/ownerReferences/{position}"}]
         )
 
-    def _report_existing(self, kind: Kind, answer: RawObject) -> None:
+    def _report_existing(self, kind: Kind, response: RawObject) -> None:
         """Report an object that was created between our read and our apply, which took it over.
 
-        An apply cannot be limited to creating, so this is only known from the answer.
+        An apply cannot be limited to creating, so this is only known from the response.
         """
         note = (
-            f"{kind.kind} {answer.meta.key} was created by another client just before controller "
+            f"{kind.kind} {response.meta.key} was created by another client just before controller "
             f"{self._controller.name} applied it, and is controlled by it now: check that this is intended"
         )
-        self._dependencies.publish_event(kind, answer.meta, "Warning", "ExistingObjectAdopted", note)
+        self._dependencies.publish_event(kind, response.meta, "Warning", "ExistingObjectAdopted", note)
         self._log.warning("Adopted an existing object: %s", note)
 
     def _desired(
@@ -584,33 +584,33 @@ class Writer:
         `request` makes the request for a version of the object.
         """
         version = "" if live is None else live.meta.resource_version
-        answer, code = await self._client.send_with_code(request(version))
+        response, code = await self._client.send_with_code(request(version))
         for _ in range(REPEATED_APPLIES):
-            if answer.meta.resource_version == version or not may_change_again(part, answer):
+            if response.meta.resource_version == version or not may_change_again(part, response):
                 break
-            version = answer.meta.resource_version
-            answer = await self._client.send(request(version))
-        return answer, code == _CREATED
+            version = response.meta.resource_version
+            response = await self._client.send(request(version))
+        return response, code == _CREATED
 
     def _note_skipped(self) -> None:
         """Count an apply that was not sent in the journal of the current reconcile."""
         if (entry := current()) is not None:
             entry.skipped_applies += 1
 
-    def _report_altered(self, kind: Kind, answer: RawObject, found: Mismatch | None) -> None:
+    def _report_altered(self, kind: Kind, response: RawObject, found: Mismatch | None) -> None:
         """Report a field that the server did not keep as it was applied."""
         if found is not None:
             self._instruments.applies_altered.inc()
             note = f"The server did not take {found.text} as controller {self._controller.name} applied it"
-            self._dependencies.publish_event(kind, answer.meta, "Warning", "ApplyAltered", note)
+            self._dependencies.publish_event(kind, response.meta, "Warning", "ApplyAltered", note)
 
-    def _record(self, kind: Kind, answer: RawObject) -> None:
+    def _record(self, kind: Kind, response: RawObject) -> None:
         """Store the response in the cache; an object whose last finalizer was removed is deleted."""
-        meta = answer.meta
-        if meta.deletion_timestamp is not None and not meta.finalizers and not _in_grace(answer):
+        meta = response.meta
+        if meta.deletion_timestamp is not None and not meta.finalizers and not _in_grace(response):
             self._dependencies.record_delete(kind, meta)
         else:
-            self._dependencies.record_write(kind, answer)
+            self._dependencies.record_write(kind, response)
 
     async def _read(self, kind: Kind, key: ObjectKey) -> RawObject:
         return await self._client.send(requests.get(kind, key.name, key.namespace))

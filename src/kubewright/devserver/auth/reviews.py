@@ -41,7 +41,7 @@ class Reviews:
         return {kind: Strategy(endpoints={"": endpoint}) for kind, endpoint in endpoints.items()}
 
     async def token(self, call: EndpointRequest) -> EndpointResult:
-        """Answer a TokenReview."""
+        """Respond to a TokenReview."""
         body = _body(call)
         spec: JsonObject = body.get("spec") or {}
         if not spec.get("token"):
@@ -57,7 +57,7 @@ class Reviews:
         return EndpointResult(body, 201)
 
     async def myself(self, call: EndpointRequest) -> EndpointResult:
-        """Answer a SelfSubjectReview."""
+        """Respond to a SelfSubjectReview."""
         body = _body(call)
         await call.run_validating_admission(body)
         body["metadata"] = {"creationTimestamp": call.clock.stamp()}
@@ -65,7 +65,7 @@ class Reviews:
         return EndpointResult(body, 201)
 
     async def access(self, call: EndpointRequest) -> EndpointResult:
-        """Answer a SubjectAccessReview or LocalSubjectAccessReview."""
+        """Respond to a SubjectAccessReview or LocalSubjectAccessReview."""
         body = _body(call)
         spec: JsonObject = body.get("spec") or {}
         errors: list[problems.FieldError] = []
@@ -78,11 +78,11 @@ class Reviews:
         return await self._decide(call, body, user, errors)
 
     async def my_access(self, call: EndpointRequest) -> EndpointResult:
-        """Answer a SelfSubjectAccessReview."""
+        """Respond to a SelfSubjectAccessReview."""
         return await self._decide(call, _body(call), call.user, [])
 
     async def my_rules(self, call: EndpointRequest) -> EndpointResult:
-        """Answer a SelfSubjectRulesReview."""
+        """Respond to a SelfSubjectRulesReview."""
         body = _body(call)
         spec: JsonObject = body.get("spec") or {}
         namespace: str = spec.get("namespace", "")

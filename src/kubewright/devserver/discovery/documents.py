@@ -66,8 +66,8 @@ class Documents:
             "/": self._root,
         }
 
-    def answer(self, request: Request) -> Response | Coroutine[Any, Any, Response]:
-        """Answer by path."""
+    def respond(self, request: Request) -> Response | Coroutine[Any, Any, Response]:
+        """Respond by path."""
         path = request.path.rstrip("/") or "/"
         if request.method not in ("GET", "HEAD"):
             raise StatusError.method_not_allowed()

@@ -100,8 +100,8 @@ class StoreAccess:
             if old is None:
                 raise write.not_found()
             draft = copy(old)
-            answer = change(draft)
-            new, _ = target.codec.decode(draft if answer is None else answer, old)
+            response = change(draft)
+            new, _ = target.codec.decode(draft if response is None else response, old)
             target.codec.default(new)
             return write.manage_fields(old, new)
 

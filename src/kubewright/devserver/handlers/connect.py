@@ -1,4 +1,4 @@
-"""Requests that a kind answers itself: connections, special subresources, and kinds that are never stored."""
+"""Requests that a kind responds to itself: connections, special subresources, and kinds that are never stored."""
 
 from dataclasses import replace
 from typing import Literal
@@ -31,7 +31,7 @@ async def connect(target: ResourceRequest, endpoint: SubresourceEndpoint | None)
     if gvk.kind.endswith("Options"):
         return await _open(target, endpoint, gvk)
     if endpoint is None:
-        raise _unanswered(target)
+        raise _not_served(target)
     if target.info.verb != "create":
         return await _invoke(target, endpoint, WriteParameters(), target.format(), gvk, None)
     form = target.format()
@@ -88,7 +88,7 @@ async def _open(
     await target.core.admission.admit(attributes)
     await target.core.admission.validate(_attributes(target, gvk, "CONNECT", asked, None))
     if endpoint is None:
-        raise _unanswered(target)
+        raise _not_served(target)
     return await _invoke(target, endpoint, WriteParameters(), target.format(), gvk, None)
 
 
@@ -179,6 +179,6 @@ async def _invoke(
     return target.respond_encoded(outcome.status, encode(order_object(outcome.object)), form)
 
 
-def _unanswered(target: ResourceRequest) -> StatusError:
+def _not_served(target: ResourceRequest) -> StatusError:
     name = f"{target.resource.group_resource}/{target.info.subresource}"
     return StatusError(501, "NotImplemented", f"the development server does not answer {name}")

@@ -28,7 +28,7 @@ async def finish_delete(
         return await _begin(write, record, new, old, options)
     pending, grace = _grace(write, new, options)
     if pending:
-        return Deletion(_answer(write, old), gone=False)
+        return Deletion(_response_body(write, old), gone=False)
     finalizers = _finalizers(write, new, options)
     if finalizers:
         meta(new)["finalizers"] = finalizers
@@ -45,7 +45,7 @@ def _remove(write: ObjectWrite, record: Record, last: JsonObject, options: Delet
     if not options.dry_run:
         revision = write.core.store.delete(write.resource.collection, record)
         meta(last)["resourceVersion"] = str(revision)
-    return Deletion(_answer(write, last), gone=True)
+    return Deletion(_response_body(write, last), gone=True)
 
 
 async def _begin(
@@ -159,7 +159,7 @@ async def _write(
     return await write.commit(new, record)
 
 
-def _answer(write: ObjectWrite, obj: JsonObject) -> bytes:
+def _response_body(write: ObjectWrite, obj: JsonObject) -> bytes:
     resource = write.resource
     if resource.strategy.returns_deleted:
         return resource.codec.encode(obj)

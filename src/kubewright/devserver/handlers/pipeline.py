@@ -66,8 +66,6 @@ from kubewright.http.server import PendingResponse, Request, ServerResponse
 MAX_NAME_ATTEMPTS = 8
 MAX_RACES = 100
 
-"""A response, or a coroutine that returns it: what needs no waiting is answered without a task."""
-
 _log = logging.getLogger("kubewright.devserver")
 
 
@@ -91,12 +89,12 @@ class RequestPipeline:
         try:
             context = self._authenticate(request)
             self._authorize(context)
-            answer = self._faults.around(context, lambda: self._respond(context))
+            response = self._faults.around(context, lambda: self._respond(context))
         except StatusError as error:
             return refuse(request, error, [])
         except Exception as error:
             return _internal_error(request, error, [])
-        return over_websocket(request, answer) if is_websocket_watch(context) else answer
+        return over_websocket(request, response) if is_websocket_watch(context) else response
 
     def _authenticate(self, request: Request) -> RequestContext:
         info = request_info(request)
@@ -114,17 +112,17 @@ class RequestPipeline:
 
     def _respond(self, context: RequestContext) -> PendingResponse:
         try:
-            answer = self._route(context)
+            response = self._route(context)
         except StatusError as error:
             return refuse(context.request, error, context.warnings)
-        return self._respond_later(context, answer) if isinstance(answer, Coroutine) else answer
+        return self._respond_later(context, response) if isinstance(response, Coroutine) else response
 
     @staticmethod
     async def _respond_later(
-        context: RequestContext, answer: Coroutine[Any, Any, ServerResponse]
+        context: RequestContext, response: Coroutine[Any, Any, ServerResponse]
     ) -> ServerResponse:
         try:
-            return await answer
+            return await response
         except StatusError as error:
             return refuse(context.request, error, context.warnings)
         except Exception as error:

@@ -46,10 +46,10 @@ class ResourceRouter:
         self._documents = documents
 
     def route(self, context: RequestContext) -> PendingResponse:
-        """Answer an authorized request."""
+        """Respond to an authorized request."""
         request, info = context.request, context.info
         if not info.resource:
-            return self._documents.answer(request)
+            return self._documents.respond(request)
         resource = self._core.registry.find(info.group, info.version, info.resource)
         if resource is None:
             return self._missing(info)
@@ -65,7 +65,7 @@ class ResourceRouter:
         return handler(ResourceRequest(self._core, context, resource))
 
     def _missing(self, info: RequestInfo) -> ServerResponse:
-        """Answer 404 for an unknown resource: built-in groups with a Status, others with text."""
+        """Respond with 404 to an unknown resource: built-in groups with a Status, others with text."""
         if any(not resource.custom for resource in self._core.registry.resources(info.group, info.version)):
             raise StatusError.no_such_path()
         return text(404, "404 page not found\n")

@@ -51,7 +51,7 @@ Later = Coroutine[Any, Any, ServerResponse]
 
 
 def get(target: ResourceRequest) -> Response | Later:
-    """Answer with one object, its status or its scale."""
+    """Respond with one object, its status or its scale."""
     form = target.format()
     revision = object_revision(target.request.one("resourceVersion"))
     if revision > target.core.store.revision:
@@ -98,7 +98,7 @@ def _list_options(target: ResourceRequest) -> ListParameters:
 
 
 def list_objects(target: ResourceRequest) -> Response | Later:
-    """Answer with a list."""
+    """Respond with a list."""
     form = target.format(many=True)
     options = _list_options(target)
     chosen = _selection(target, options.labels, options.fields)
@@ -106,14 +106,14 @@ def list_objects(target: ResourceRequest) -> Response | Later:
         return _list_later(target, chosen, _converted_page(target, chosen, options), form)
     page = list_page(target.core, chosen, options)
     if isinstance(page, Page):
-        return _list_answer(target, chosen, page, form)
+        return _list_response(target, chosen, page, form)
     return _list_later(target, chosen, page, form)
 
 
 async def _list_later(
     target: ResourceRequest, chosen: ObjectSelection, page: Coroutine[Any, Any, Page], form: ResponseFormat
 ) -> ServerResponse:
-    return _list_answer(target, chosen, await page, form)
+    return _list_response(target, chosen, await page, form)
 
 
 async def _converted_page(target: ResourceRequest, chosen: ObjectSelection, options: ListParameters) -> Page:
@@ -128,7 +128,7 @@ async def _converted_page(target: ResourceRequest, chosen: ObjectSelection, opti
     return page
 
 
-def _list_answer(
+def _list_response(
     target: ResourceRequest, chosen: ObjectSelection, page: Page, form: ResponseFormat
 ) -> Response:
     target.check_form(form, many=True)
@@ -139,12 +139,12 @@ def _list_answer(
 
 
 def watch(target: ResourceRequest) -> Stream:
-    """Answer with a stream of changes."""
+    """Respond with a stream of changes."""
     form = negotiate_watch(target.request.headers.get("accept", ""), custom=target.resource.custom)
     options = list_options(target.request, watch=True)
     chosen = _selection(target, options.labels, options.fields)
     include = target.include() if form.form == "Table" else ""
-    stream = WatchStream(target.core, chosen, options, form, include, target.context).answer()
+    stream = WatchStream(target.core, chosen, options, form, include, target.context).response()
     stream.headers = [warning_header(text) for text in target.context.warnings]
     return stream
 
@@ -244,4 +244,4 @@ async def delete_collection(target: ResourceRequest) -> ServerResponse:
         except StatusError as error:
             if error.reason != "NotFound":
                 raise
-    return _list_answer(target, chosen, page, form)
+    return _list_response(target, chosen, page, form)

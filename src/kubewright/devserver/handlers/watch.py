@@ -41,7 +41,7 @@ class WatchStream:
     headers_sent: bool = False
     deadline: float = 0.0
 
-    def answer(self) -> Stream:
+    def response(self) -> Stream:
         """Start the watch; what cannot be watched is rejected before anything is sent."""
         revision = object_revision(self.options.resource_version)
         media = f"{PROTOBUF};stream=watch" if self.format.media == PROTOBUF else JSON

@@ -33,16 +33,16 @@ def is_websocket_watch(context: RequestContext) -> bool:
 
 
 def over_websocket(
-    request: Request, answer: ServerResponse | Coroutine[Any, Any, ServerResponse]
+    request: Request, response: ServerResponse | Coroutine[Any, Any, ServerResponse]
 ) -> ServerResponse | Coroutine[Any, Any, ServerResponse]:
-    """Answer with the messages of a WebSocket instead of a stream; errors before it are plain responses."""
-    if isinstance(answer, Stream):
-        return _accept(request, answer)
-    return _accept_later(request, answer) if isinstance(answer, Coroutine) else answer
+    """Respond with the messages of a WebSocket instead of a stream; errors before it are plain responses."""
+    if isinstance(response, Stream):
+        return _accept(request, response)
+    return _accept_later(request, response) if isinstance(response, Coroutine) else response
 
 
-async def _accept_later(request: Request, answer: Coroutine[Any, Any, ServerResponse]) -> ServerResponse:
-    found = await answer
+async def _accept_later(request: Request, response: Coroutine[Any, Any, ServerResponse]) -> ServerResponse:
+    found = await response
     return _accept(request, found) if isinstance(found, Stream) else found
 
 

@@ -68,7 +68,7 @@ class WebhookConverter:
     async def _convert(self, objects: list[JsonObject], target: GroupVersionKind) -> list[JsonObject]:
         source = _kind_text(objects[0])
         found = await self._call(objects, target.api_version, source)
-        return [_accept(obj, answer, target, source) for obj, answer in zip(objects, found, strict=True)]
+        return [_accept(obj, review, target, source) for obj, review in zip(objects, found, strict=True)]
 
     async def _call(self, objects: list[JsonObject], wanted: str, source: str) -> list[Any]:
         if not self._review:
@@ -82,10 +82,10 @@ class WebhookConverter:
             }
         )
         try:
-            answer = read_document(
+            review = read_document(
                 await self._caller.post(self._config, body, SECONDS, f"timeout={SECONDS}s")
             )
-            found = self._verify(answer, uid)
+            found = self._verify(review, uid)
         except CallFailed as error:
             raise StatusError.unknown(f"conversion webhook for {source} failed: {error}") from None
         if len(found) != len(objects):
@@ -94,12 +94,12 @@ class WebhookConverter:
             )
         return found
 
-    def _verify(self, answer: JsonObject, uid: str) -> list[Any]:
-        version, kind = answer.get("apiVersion", ""), answer.get("kind", "")
+    def _verify(self, review: JsonObject, uid: str) -> list[Any]:
+        version, kind = review.get("apiVersion", ""), review.get("kind", "")
         if self._review == "v1" and (version, kind) != (f"{GROUP}/v1", "ConversionReview"):
             shown = f"{version if '/' in version else f'/{version}'}, Kind={kind}"
             raise CallFailed(f"expected webhook response of {GROUP}/v1, Kind=ConversionReview, got {shown}")
-        response = answer.get("response")
+        response = review.get("response")
         if not isinstance(response, dict):
             raise CallFailed("no response provided")
         found = cast(JsonObject, response)
@@ -160,10 +160,10 @@ def _restored(before: JsonObject, after: Any) -> JsonObject:
     """Return the original metadata with the labels and annotations of the converted object."""
     if not isinstance(after, dict):
         raise CallFailed("missing metadata in converted object")
-    answer = cast(JsonObject, after)
+    review = cast(JsonObject, after)
     kept: JsonObject = copy(before)
     for field in ("labels", "annotations"):
-        found = answer.get(field)
+        found = review.get(field)
         if found is None:
             kept.pop(field, None)
             continue

@@ -44,7 +44,7 @@ class ServedResource:
     subresources: Mapping[str, Subresource] = field(default_factory=dict[str, Subresource])
     custom: bool = False
     deprecation: str = ""
-    """The warning that every request to this version is answered with."""
+    """The warning in every response of this version."""
     terminating: bool = False
     """The CRD is being deleted: nothing new may be created."""
     versions: Mapping[str, Codec] = field(default_factory=dict[str, Codec])

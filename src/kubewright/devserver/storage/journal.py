@@ -1,4 +1,4 @@
-"""The SQLite file behind a store: each commit is in it before the client gets its answer."""
+"""The SQLite file behind a store: each commit is in it before the client gets its response."""
 
 import os
 import sqlite3

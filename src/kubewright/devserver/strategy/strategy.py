@@ -86,7 +86,7 @@ class EndpointRequest:
 
 @dataclass(frozen=True, slots=True)
 class EndpointResult:
-    """An object to answer with and its HTTP status."""
+    """An object to respond with and its HTTP status."""
 
     object: JsonObject
     status: int = 200
@@ -214,7 +214,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     orphan_warning: str = ""
     """The warning for clients that set no propagation policy."""
     returns_deleted: bool = False
-    """Answer a deletion with the object instead of a Status."""
+    """Respond to a deletion with the object instead of a Status."""
     begin_delete: Callable[[JsonObject], None] | None = None
     """Mark an object whose deletion waits for `deletable`, as a namespace does."""
     deletable: Callable[[JsonObject], bool] = _finished
@@ -244,7 +244,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     convert: Callable[[JsonObject, GroupVersionKind], JsonObject] = _same
     """Rewrite an object in another version of its kind."""
     deprecation: str = ""
-    """The warning that every request for the kind is answered with."""
+    """The warning in every response of the kind."""
     stored_as: tuple[str, str] | None = None
     """The (group, resource) whose storage this kind shares."""
     storage_version: str = ""

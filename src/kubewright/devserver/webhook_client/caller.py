@@ -57,7 +57,7 @@ class Caller:
         place = destination(config, query, self._api)
         try:
             async with asyncio.timeout(seconds):
-                answer, content = await self._follow(place, body, seconds)
+                response, content = await self._follow(place, body, seconds)
         except TooManyRedirects as error:
             raise CallFailed(str(error)) from None
         except (ExchangeFailed, TimeoutError) as error:
@@ -65,12 +65,12 @@ class Caller:
             raise CallFailed(f"Post {quote(place.url)}: {why}") from None
         except CallFailed as error:
             raise CallFailed(f"Post {quote(place.url)}: {error}") from None
-        content_type = answer.headers.get("Content-Type")
-        if not 200 <= answer.status < 300:
-            raise CallFailed(status_failure(answer.status, content_type, content))
+        content_type = response.headers.get("Content-Type")
+        if not 200 <= response.status < 300:
+            raise CallFailed(status_failure(response.status, content_type, content))
         if not content:
             raise CallFailed(
-                f"0-length response with status code: {answer.status} and content type: {content_type}"
+                f"0-length response with status code: {response.status} and content type: {content_type}"
             )
         return content
 
@@ -78,11 +78,11 @@ class Caller:
         """Post a body and follow redirects as Go's HTTP client: only 307 and 308 repeat the method and the body."""
         method, location = "POST", ""
         for _ in range(MAX_REQUESTS):
-            answer, content = await self._send(place, method, body, seconds)
-            location = answer.headers.get("Location") or ""
-            if answer.status not in _REDIRECTS or not location:
-                return answer, content
-            if answer.status not in (307, 308):
+            response, content = await self._send(place, method, body, seconds)
+            location = response.headers.get("Location") or ""
+            if response.status not in _REDIRECTS or not location:
+                return response, content
+            if response.status not in (307, 308):
                 method, body = "GET", b""
             place = redirected(place, location)
         raise TooManyRedirects(
@@ -145,16 +145,16 @@ class Caller:
 
 
 async def _exchange(pool: Exchange, head: bytes, body: bytes, seconds: float) -> tuple[ClientResponse, bytes]:
-    answer, reply = await pool.stream(head, body, seconds)
+    response, reply = await pool.stream(head, body, seconds)
     content = bytearray()
     try:
         while piece := await reply.read(seconds):
             content += piece
             if len(content) > MAX_ANSWER:
-                raise CallFailed("the answer is too large")
+                raise CallFailed("the response is too large")
     finally:
         reply.release()
-    return answer, bytes(content)
+    return response, bytes(content)
 
 
 def _address(place: Destination) -> str:
@@ -168,7 +168,7 @@ _GO_TYPE = (
 
 
 def read_document(body: bytes) -> JsonObject:
-    """Read an answer as kube-apiserver does: as JSON, else as YAML; it has to be an object."""
+    """Read a response as kube-apiserver does: as JSON, else as YAML; it has to be an object."""
     try:
         value = _value(body)
     except WireDecodeError as error:

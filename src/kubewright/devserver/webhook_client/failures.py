@@ -107,7 +107,7 @@ def status_failure(status: int, content_type: str, body: bytes) -> str:
 
 
 def _own_words(body: bytes) -> str:
-    """Return the message of an answer that is a Status."""
+    """Return the message of a response that is a Status."""
     try:
         found = _status.decode(body)
     except msgspec.MsgspecError:

@@ -55,7 +55,7 @@ class SocketCounter:
         return made
 
     async def all_closed(self, timeout: float) -> None:
-        """Wait until all sockets are closed, but not longer than the timeout for peers that do not answer."""
+        """Wait until all sockets are closed, but not longer than the timeout for peers that do not respond."""
         try:
             async with asyncio.timeout(timeout):
                 await self._none_open.wait()

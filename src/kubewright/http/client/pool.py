@@ -137,7 +137,7 @@ class Pool:
             self._idle.pop().close()
 
     async def close(self) -> None:
-        """Close all connections, and wait until they are closed, but not for a server that does not answer."""
+        """Close all connections, and wait until they are closed, but not for a server that does not respond."""
         self._closed = True
         for waiter in self._waiters:
             if not waiter.done():

@@ -81,7 +81,7 @@ def _string(text: str, what: str) -> bytes:
 
 def _check_version(version: int) -> None:
     if version != _VERSION:
-        raise ProxyRefused(f"not a SOCKS5 proxy: its answer begins with byte {version:#04x}")
+        raise ProxyRefused(f"not a SOCKS5 proxy: its response begins with byte {version:#04x}")
 
 
 async def _send(sock: socket.socket, data: bytes) -> None:

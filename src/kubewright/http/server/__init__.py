@@ -1,7 +1,7 @@
 """HTTP/1.1 for servers; the entry point is `HttpServer`.
 
 Read in this order: `server` (accepting, evicting, stopping), `listening` (its sockets), `connection` (one client),
-`reader` (requests from bytes), `requests` and `responses` (values), `handler` (what answers), `limits`.
+`reader` (requests from bytes), `requests` and `responses` (values), `handler` (what responds), `limits`.
 """
 
 from kubewright.http.server.connection import ServerConnection

@@ -195,9 +195,9 @@ class ServerConnection(asyncio.Protocol):
         elif len(self._pending) >= self._host.limits.pipelined:
             self._pause()
 
-    def refuse(self, answer: Response, *, bodiless: bool) -> None:
+    def refuse(self, response: Response, *, bodiless: bool) -> None:
         """Make a refusal the last response of the connection, in its turn."""
-        self._refusal, self._bodiless = answer, bodiless
+        self._refusal, self._bodiless = response, bodiless
         self._next()
 
     def refused(self) -> None:
@@ -232,25 +232,25 @@ class ServerConnection(asyncio.Protocol):
                 return
             request = self._pending[0]
             try:
-                answer = self._handler.handle(request)
+                response = self._handler.handle(request)
             except HangUp:
                 self.abort()
                 return
             except Exception:
                 _log_failure(request)
-                answer = _failure()
-            if isinstance(answer, Response):
-                self._done(answer)
+                response = _failure()
+            if isinstance(response, Response):
+                self._done(response)
             else:
-                self._task = self._host.spawn(self._answer_later(request, answer))
-                if not isinstance(answer, Stream | Upgrade):
-                    self._task.add_done_callback(partial(_close, answer))
+                self._task = self._host.spawn(self._respond_later(request, response))
+                if not isinstance(response, Stream | Upgrade):
+                    self._task.add_done_callback(partial(_close, response))
 
-    async def _answer_later(
-        self, request: Request, answer: Stream | Upgrade | Coroutine[Any, Any, ServerResponse]
+    async def _respond_later(
+        self, request: Request, response: Stream | Upgrade | Coroutine[Any, Any, ServerResponse]
     ) -> None:
         try:
-            resolved = answer if isinstance(answer, Stream | Upgrade) else await answer
+            resolved = response if isinstance(response, Stream | Upgrade) else await response
             if isinstance(resolved, Response):
                 self._done(resolved)
             elif self._half_closed_since is not None:
@@ -400,7 +400,7 @@ class ServerConnection(asyncio.Protocol):
         else:
             self.abort()
 
-    def close_when_answered(self) -> None:
+    def close_when_idle(self) -> None:
         """Close after the requests that were admitted, immediately if there are none."""
         if self._task is None and not self._pending and not self._reader.admitted:
             self.close()

@@ -1,4 +1,4 @@
-"""The handlers of a server: `Handler` answers requests, `Router` is one that answers by path."""
+"""The handlers of a server: `Handler` responds to requests, `Router` is one that responds by path."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -18,7 +18,7 @@ from kubewright.http.server.responses import (
 
 
 class Handler(ABC):
-    """Answer the requests of a server; every method but `handle` has a default."""
+    """Respond to the requests of a server; every method but `handle` has a default."""
 
     _date = DateField()
 
@@ -47,11 +47,11 @@ class PathEndpoint(Struct, frozen=True):
     """One path that is read with GET and HEAD; a path that ends in `/*` matches everything one step below."""
 
     path: str
-    answer: Callable[[Request], PendingResponse]
+    respond: Callable[[Request], PendingResponse]
 
 
 class Router(Handler):
-    """Answer by path, and refuse unknown paths."""
+    """Respond by path, and refuse unknown paths."""
 
     def __init__(self, endpoints: Iterable[PathEndpoint]) -> None:
         self._endpoints = {endpoint.path: endpoint for endpoint in endpoints}
@@ -65,9 +65,9 @@ class Router(Handler):
         return 0
 
     def handle(self, request: Request) -> PendingResponse:
-        """Answer an admitted request."""
+        """Respond to an admitted request."""
         endpoint = self._find(request.path)
-        return text(404, "404 page not found\n") if endpoint is None else endpoint.answer(request)
+        return text(404, "404 page not found\n") if endpoint is None else endpoint.respond(request)
 
     def _find(self, path: str) -> PathEndpoint | None:
         return self._endpoints.get(path) or self._endpoints.get(f"{path.rpartition('/')[0]}/*")

@@ -62,7 +62,7 @@ class RequestSink(Protocol):
         """Take a whole request; its body must be returned to the budget."""
         ...
 
-    def refuse(self, answer: Response, *, bodiless: bool) -> None:
+    def refuse(self, response: Response, *, bodiless: bool) -> None:
         """Answer bytes that are not an acceptable request; nothing after them is read as one."""
         ...
 
@@ -145,7 +145,7 @@ class RequestReader:
                 self._broken = True
                 self._refuse_head()
 
-    def give_up(self, answer: Response) -> None:
+    def give_up(self, response: Response) -> None:
         """Refuse the request that is arriving and parse no more."""
         self._broken = True
         bodiless = self._is_head_request
@@ -153,7 +153,7 @@ class RequestReader:
         if self._refused:
             self._sink.refused()
         else:
-            self._refuse(answer, bodiless=bodiless)
+            self._refuse(response, bodiless=bodiless)
 
     def release(self) -> None:
         """Return the body of an unfinished request to the budget."""
@@ -268,11 +268,11 @@ class RequestReader:
             request.keep_alive = keep_alive and request.chunks
         self._sink.received(request)
 
-    def _refuse(self, answer: Response, *, bodiless: bool = False) -> None:
+    def _refuse(self, response: Response, *, bodiless: bool = False) -> None:
         if not self._refused:
             self._refused = True
             self.release()
-            self._sink.refuse(answer, bodiless=bodiless or self._is_head_request)
+            self._sink.refuse(response, bodiless=bodiless or self._is_head_request)
 
     @property
     def _is_head_request(self) -> bool:

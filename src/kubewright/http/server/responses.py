@@ -58,7 +58,7 @@ class Upgrade(Struct):
 
 ServerResponse = Response | Stream | Upgrade
 PendingResponse = ServerResponse | Coroutine[Any, Any, ServerResponse]
-"""A response, or a coroutine of one that takes longer."""
+"""A response, or a coroutine that returns it: a response that needs no waiting is sent without a task."""
 
 
 class HangUp(ConnectionResetError):
@@ -88,12 +88,12 @@ def stream_head(stream: Stream, preamble: str, *, keep_alive: bool, chunked: boo
     return f"{lines}{encoding}\r\n".encode("utf-8", "replace")
 
 
-def _head(answer: Response | Stream, preamble: str, *, keep_alive: bool) -> str:
-    status, content_type = answer.status, answer.content_type
+def _head(response: Response | Stream, preamble: str, *, keep_alive: bool) -> str:
+    status, content_type = response.status, response.content_type
     lines = f"HTTP/1.1 {status} {_PHRASES.get(status, 'Unknown')}\r\n{preamble}"
     if content_type:
         lines += _field("Content-Type", content_type)
-    for name, value in answer.headers:
+    for name, value in response.headers:
         lines += _field(name, value)
     return lines if keep_alive else f"{lines}Connection: close\r\n"
 

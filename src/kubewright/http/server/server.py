@@ -49,7 +49,7 @@ class _Handshake:
 class HttpServer:
     """Serve a handler on one address inside `async with`; an empty host means every interface.
 
-    On exit it accepts no more connections, answers requests under way for `grace` seconds with `Connection: close`,
+    On exit it accepts no more connections, responds to requests under way for `grace` seconds with `Connection: close`,
     then aborts what is left.
     """
 
@@ -125,7 +125,7 @@ class HttpServer:
         self._stopping = True
         self._abort_handshakes()
         for connection in list(self.connections):
-            connection.close_when_answered()
+            connection.close_when_idle()
         try:
             async with asyncio.timeout(self._grace):
                 while self.connections:

@@ -147,7 +147,7 @@ class SpdyWriter:
         return _control_frame(_RST_STREAM, struct.pack("!II", stream, _CANCEL))
 
     def ping(self, number: int) -> bytes:
-        """Answer a ping."""
+        """Respond to a ping."""
         return _control_frame(_PING, struct.pack("!I", number))
 
 

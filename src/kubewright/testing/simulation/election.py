@@ -17,7 +17,7 @@ class SimulatedElection(ElectionThread):
     ) -> None:
         super().__init__(config, options, end_process=end_process)
         self.leadership: Leadership = Leadership(asyncio.get_running_loop().time)
-        self._answered_at = self.leadership.clock()
+        self._responded_at = self.leadership.clock()
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:

@@ -32,7 +32,7 @@ from kubewright.testing.simulation.trace import Trace
 PROCESS_HEADER = "x-simulated-process"
 """Header with the process that sends a request, for matchers."""
 SECOND_SERVER = "x-simulated-second-server"
-"""Marks the requests that a second API server answers."""
+"""Marks the requests that a second API server responds to."""
 WRITER: ContextVar[str] = ContextVar("kubewright_simulated_writer", default="cluster")
 """The process whose request the API server is carrying out."""
 _FIRST_PORT = 20000
@@ -54,7 +54,7 @@ class SimulatedConnection:
     crash_at: dict[int, Moment] = field(default_factory=dict[int, Moment])
     requests: int = 0
     second_server: float = 0.0
-    """The share of requests that a second API server answers."""
+    """The share of requests that a second API server responds to."""
     drops_bookmarks: bool = False
     holds_events: bool = False
     held: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
@@ -136,13 +136,13 @@ class _Call:
         self.network = network
         self.server = server
         self.request = request
-        self.answer: asyncio.Future[Response | Stream] = network.loop.create_future()
+        self.response: asyncio.Future[Response | Stream] = network.loop.create_future()
 
     async def wait(self, seconds: float) -> Response | Stream:
-        """Return the answer, or raise what the client sees instead."""
+        """Return the response, or raise what the client sees instead."""
         try:
             async with asyncio.timeout(seconds):
-                return await self.answer
+                return await self.response
         except TimeoutError:
             raise ReadTimeout from None
 
@@ -180,18 +180,18 @@ class _Call:
 
     def break_off(self) -> None:
         """Break the client's connection: the server is gone."""
-        if not self.answer.done():
-            self.answer.set_exception(ConnectionBroken(begun=False))
+        if not self.response.done():
+            self.response.set_exception(ConnectionBroken(begun=False))
 
     def _arrive_back(self, served: Served | Exception) -> None:
-        if self.answer.done():
+        if self.response.done():
             return
         if isinstance(served, Response | Stream):
-            self.answer.set_result(served)
+            self.response.set_result(served)
         elif isinstance(served, Upgrade):
-            self.answer.set_exception(MalformedResponse("another protocol where an answer was asked for"))
+            self.response.set_exception(MalformedResponse("another protocol where a response was asked for"))
         else:
-            self.answer.set_exception(ConnectionBroken(begun=False))
+            self.response.set_exception(ConnectionBroken(begun=False))
 
 
 class ApiExchange:
@@ -217,14 +217,14 @@ class ApiExchange:
     async def send(
         self, head: bytes, body: bytes, timeout: float, fence: Fence | None = None
     ) -> ClientResponse:
-        """Send a request and return its whole answer."""
+        """Send a request and return its whole response."""
         _, served = await self._exchange(head, body, timeout, fence)
         if not isinstance(served, Response):
-            raise MalformedResponse("a stream where a whole answer was asked for")
+            raise MalformedResponse("a stream where a whole response was asked for")
         return client_response(served, served.body)
 
     async def stream(self, head: bytes, body: bytes, timeout: float) -> tuple[ClientResponse, Pipe]:
-        """Return the head of an answer, and its body to be read."""
+        """Return the head of a response, and its body to be read."""
         subject, served = await self._exchange(head, body, timeout, None)
         if isinstance(served, Response):
             return client_response(served, b""), Pipe(served.body, ended=True)
@@ -278,11 +278,11 @@ class ApiExchange:
                 self._crash_now()
                 return
             if isinstance(served, Response):
-                network.record(endpoint.name, "answer", f"{number} {served.status}", served.body)
+                network.record(endpoint.name, "response", f"{number} {served.status}", served.body)
                 if served.status == 403 and _NO_ROLE in served.body:
                     network.on_forbidden(endpoint.name, f"{subject}: {served.body.decode()}")
             elif isinstance(served, Stream):
-                network.record(endpoint.name, "answer", f"{number} {served.status}")
+                network.record(endpoint.name, "response", f"{number} {served.status}")
             else:
                 network.record(endpoint.name, "lost", f"{number} the connection broke")
             call.reply(served, network.delay(endpoint.latency))
@@ -368,12 +368,12 @@ class WebhookExchange:
     async def send(
         self, head: bytes, body: bytes, timeout: float, fence: Fence | None = None
     ) -> ClientResponse:
-        """Send a request and return its whole answer."""
+        """Send a request and return its whole response."""
         served = await self._exchange(head, body, timeout)
         return client_response(served, served.body)
 
     async def stream(self, head: bytes, body: bytes, timeout: float) -> tuple[ClientResponse, Pipe]:
-        """Return the head of an answer, and its body to be read."""
+        """Return the head of a response, and its body to be read."""
         served = await self._exchange(head, body, timeout)
         return client_response(served, b""), Pipe(served.body, ended=True)
 
@@ -396,8 +396,8 @@ class WebhookExchange:
         call.send(lambda request: _handled(handler, request), 0.0, lambda served: call.reply(served, 0.0))
         served = await call.wait(timeout)
         if not isinstance(served, Response):
-            raise MalformedResponse("a stream where a whole answer was asked for")
-        network.record(name, "answer", f"webhook {request.path} {served.status}", served.body)
+            raise MalformedResponse("a stream where a whole response was asked for")
+        network.record(name, "response", f"webhook {request.path} {served.status}", served.body)
         return served
 
 

@@ -69,7 +69,7 @@ class Pause(PlannedFault):
 
 @dataclass(frozen=True, slots=True)
 class Refuse(PlannedFault):
-    """The API server answers with an error instead of doing anything."""
+    """The API server responds with an error instead of doing anything."""
 
     status: int
     verbs: tuple[str, ...]
@@ -86,7 +86,7 @@ class Refuse(PlannedFault):
 
 @dataclass(frozen=True, slots=True)
 class Lose(PlannedFault):
-    """Connections break before the request was carried out, or after that and before the answer."""
+    """Connections break before the request was carried out, or after that and before the response."""
 
     when: Moment
     verbs: tuple[str, ...]
@@ -170,7 +170,7 @@ class SecondServer(PlannedFault):
     seconds: float
 
     async def strike(self, sim: Simulation) -> None:
-        """Let a second server answer some requests."""
+        """Let a second server respond to some requests."""
 
         def second(context: RequestContext) -> bool:
             return SECOND_SERVER in context.request.headers

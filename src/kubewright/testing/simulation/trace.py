@@ -1,4 +1,4 @@
-"""What happened in a run, in order: requests, answers, watch events, writes, faults and the lives of processes."""
+"""What happened in a run, in order: requests, responses, watch events, writes, faults and the lives of processes."""
 
 import hashlib
 import re
@@ -15,7 +15,7 @@ What = Literal[
     "pause",
     "resume",
     "request",
-    "answer",
+    "response",
     "lost",
     "event",
     "write",

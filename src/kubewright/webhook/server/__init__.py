@@ -1,6 +1,6 @@
 """Serving webhooks: the HTTPS server, its certificates, and the registration with the API server.
 
-Read in this order: `hosting` (all of it, from start to stop), `http` and `answers` (a request and its response),
+Read in this order: `hosting` (all of it, from start to stop), `http` and `reviewers` (a request and its response),
 `reach` (whether the API server reaches the webhooks), `registration`, `by_url` and `leftovers` (the configurations and
 CRDs), `sources`, `stores` and `authority` (certificates).
 """

@@ -63,11 +63,11 @@ class UrlRegistration(Registration):
         self._yielded = False
 
     def lead(self) -> None:
-        """Take over at the next `register`, even from a process that answers."""
+        """Take over at the next `register`, even from a process that responds."""
         self.leading, self._registered = True, False
 
     async def register(self, ca_bundle: bytes) -> None:
-        """Register, unless another process answers and this one is a standby or registered earlier.
+        """Register, unless another process responds and this one is a standby or registered earlier.
 
         The run that started last is called. Otherwise two runs would replace each other's registration forever.
         """
@@ -160,7 +160,7 @@ class UrlRegistration(Registration):
         return str(address.get("url", "")).startswith(f"{self._base}/")
 
     async def _other_registration(self) -> str:
-        """Return the URL or Service that is registered instead of this process; empty if there is none that answers."""
+        """Return the URL or Service that is registered instead of this process; empty if there is none that responds."""
         found: list[JsonObject] = []
         for document in configurations(self.endpoints, self.names, self.address(b"")):
             live = await _live(self.client, CONFIGURATIONS[document["kind"]], document["metadata"]["name"])

@@ -22,11 +22,11 @@ from kubewright.metrics import Registry
 from kubewright.serving import BindAddress, BindError
 from kubewright.webhook import Endpoints, Reach, WebhookNames, WebhookOptions
 from kubewright.webhook.configurations import ByService
-from kubewright.webhook.server.answers import Answerer, answerers_for
 from kubewright.webhook.server.by_url import UrlRegistration
 from kubewright.webhook.server.http import WebhookServer
 from kubewright.webhook.server.reach import confirm_reach
 from kubewright.webhook.server.registration import GivenRegistration, Registration, ServiceRegistration
+from kubewright.webhook.server.reviewers import Reviewer, reviewers_for
 from kubewright.webhook.server.sources import CertificateSource, DirectorySource, OwnSource
 from kubewright.webhook.server.stores import FileStore, MemoryStore, SecretStore
 
@@ -34,7 +34,7 @@ SERVICE_DRAIN = 5.0
 """Seconds to continue serving after a stop: it takes a moment until a Pod is removed from the endpoints."""
 URL_DRAIN = 0.3
 TAKEN_AWAY_WITHIN = 15.0
-"""Seconds that a stop waits for an API server that does not answer."""
+"""Seconds that a stop waits for an API server that does not respond."""
 RETRIES = Backoff(base=0.25, maximum=5.0, jitter=0.5)
 """Between attempts to register: short, because nothing is reconciled before it."""
 
@@ -53,7 +53,7 @@ class HostOptions:
     webhooks: WebhookOptions = field(default_factory=WebhookOptions)
     service_port: int = 443
     standby: bool = False
-    """Whether another replica that answers keeps the registration until `lead`."""
+    """Whether another replica that responds keeps the registration until `lead`."""
 
 
 class WebhookHost:
@@ -95,9 +95,9 @@ class WebhookHost:
     async def serving(self, group: asyncio.TaskGroup) -> AsyncGenerator[None, None]:
         """Serve, registered and trusted, while the context is open; requests that arrive during the stop are answered."""
         ca_bundle = await self._retried(self._source.prepare)
-        answerers = answerers_for(self._endpoints, self._metrics)
+        reviewers = reviewers_for(self._endpoints, self._metrics)
         async with AsyncExitStack() as stack:
-            server = await self._listen(stack, answerers)
+            server = await self._listen(stack, reviewers)
             self.port = server.port
             self._registration = registration = self._make_registration()
             try:
@@ -105,7 +105,7 @@ class WebhookHost:
             except BaseException:
                 await self._take_away(registration)
                 raise
-            _log.info("Serving webhooks", extra={"fields": {"port": server.port, "paths": sorted(answerers)}})
+            _log.info("Serving webhooks", extra={"fields": {"port": server.port, "paths": sorted(reviewers)}})
             for kind in self._endpoints.unvalidated_scales:
                 _log.warning("No webhook validates scaling of %s: see `kubewright doctor`", kind.resource)
             following = group.create_task(self._source.follow(self._announce), name="webhook certificates")
@@ -121,9 +121,9 @@ class WebhookHost:
             self._registration.lead()
             await self._retried(lambda: self._announce(self._ca_bundle))
 
-    async def _listen(self, stack: AsyncExitStack, answerers: dict[str, Answerer]) -> WebhookServer:
+    async def _listen(self, stack: AsyncExitStack, reviewers: dict[str, Reviewer]) -> WebhookServer:
         async def listen(address: BindAddress) -> WebhookServer:
-            server = WebhookServer(address, answerers, self._context, self._metrics)
+            server = WebhookServer(address, reviewers, self._context, self._metrics)
             return await stack.enter_async_context(server)
 
         if self._options.reach != "url":

@@ -13,7 +13,7 @@ from kubewright.http.server import JSON, Handler, Limits, Request, Response, tex
 from kubewright.metrics import Registry
 from kubewright.serving import BindAddress, BoundHttpServer
 from kubewright.webhook import BadReview
-from kubewright.webhook.server.answers import Answerer
+from kubewright.webhook.server.reviewers import Reviewer
 
 LONGEST_TIMEOUT = 30.0
 # Longer than the 90 s after which Go's client closes an idle connection, so that a request never uses a closing one.
@@ -28,15 +28,15 @@ _log = logging.getLogger("kubewright.webhook")
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    answerer: Answerer
+    reviewer: Reviewer
     observe: Callable[[float], None]
     in_flight: Any
 
 
 class _Reviews(Handler):
-    """Answer reviews by path, and count them."""
+    """Respond to reviews by path, and count them."""
 
-    def __init__(self, answerers: dict[str, Answerer], metrics: Registry) -> None:
+    def __init__(self, reviewers: dict[str, Reviewer], metrics: Registry) -> None:
         latency = metrics.histogram(
             "controller_runtime_webhook_latency_seconds", "Time a review took", ("webhook",), _BUCKETS
         )
@@ -47,8 +47,8 @@ class _Reviews(Handler):
             "controller_runtime_webhook_requests_total", "Reviews answered, by HTTP code", ("webhook", "code")
         )
         self._routes = {
-            path: _Route(answerer, latency.labels(webhook=path).observe, in_flight.labels(webhook=path))
-            for path, answerer in answerers.items()
+            path: _Route(reviewer, latency.labels(webhook=path).observe, in_flight.labels(webhook=path))
+            for path, reviewer in reviewers.items()
         }
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="webhook")
 
@@ -66,31 +66,31 @@ class _Reviews(Handler):
         media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media != JSON:
             return self._refusal(route, request, text(415, f"contentType={media}, expected {JSON}\n"))
-        return route.answerer.largest_body
+        return route.reviewer.largest_body
 
     def too_large(self, request: Request, largest: int) -> Response:
         """Reject a body, and count it."""
         return self._refusal(self._routes[request.path], request, super().too_large(request, largest))
 
     def handle(self, request: Request) -> Coroutine[Any, Any, Response]:
-        """Answer a review within the time that the API server waits."""
-        return self._answer(self._routes[request.path], request)
+        """Respond to a review within the time that the API server waits."""
+        return self._review(self._routes[request.path], request)
 
-    async def _answer(self, route: _Route, request: Request) -> Response:
+    async def _review(self, route: _Route, request: Request) -> Response:
         begun, code = asyncio.get_running_loop().time(), 500
         route.in_flight.inc()
         try:
             async with asyncio.timeout_at(begun + _time_limit(request)):
-                response = await route.answerer.answer(request.body, self._threads)
+                response = await route.reviewer.review(request.body, self._threads)
             code = response.status
             return response
         except BadReview as error:
             code = 400
-            return Response(code, route.answerer.refusal(str(error)))
+            return Response(code, route.reviewer.refusal(str(error)))
         except TimeoutError:
             code = 504
-            _log.error("A webhook did not answer in time", extra={"fields": {"webhook": request.path}})
-            return text(code, "the webhook did not answer in time\n")
+            _log.error("A webhook did not respond in time", extra={"fields": {"webhook": request.path}})
+            return text(code, "the webhook did not respond in time\n")
         finally:
             route.in_flight.dec()
             self._count(route, request, code, begun)
@@ -110,11 +110,11 @@ class WebhookServer(BoundHttpServer):
     def __init__(
         self,
         address: BindAddress,
-        answerers: dict[str, Answerer],
+        reviewers: dict[str, Reviewer],
         context: FollowingContext,
         metrics: Registry,
     ) -> None:
-        self._reviews = _Reviews(answerers, metrics)
+        self._reviews = _Reviews(reviewers, metrics)
         super().__init__(address, self._reviews, tls=context, limits=LIMITS, grace=SHUTDOWN_TIMEOUT)
 
     async def __aexit__(self, *failure: object) -> None:

@@ -1,4 +1,4 @@
-"""Registrations that a killed run by URL leaves in a cluster: webhooks at an address where no process answers."""
+"""Registrations that a killed run by URL leaves in a cluster: webhooks at an address where no process responds."""
 
 from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Conflict, JsonObject, Kind, NotFound
 from kubewright.client import Client

@@ -1,4 +1,4 @@
-"""Answer the reviews of one path, in a thread or on the event loop, and log exceptions of the author's function."""
+"""Respond to the reviews of one path, in a thread or on the event loop, and log exceptions of the author's function."""
 
 import asyncio
 import contextvars
@@ -44,22 +44,22 @@ LARGE = 256 * 1024
 _log = logging.getLogger("kubewright.webhook")
 
 
-class Answerer(ABC):
-    """Answer request bodies: a `def` is run in a thread, an `async def` on the event loop."""
+class Reviewer(ABC):
+    """Review request bodies: a `def` is run in a thread, an `async def` on the event loop."""
 
     largest_body: int
 
     @abstractmethod
-    async def answer(self, body: bytes, threads: Executor) -> Response:
-        """Answer one review; raise BadReview for a body that is not a review."""
+    async def review(self, body: bytes, threads: Executor) -> Response:
+        """Respond to one review; raise BadReview for a body that is not a review."""
 
     @abstractmethod
     def refusal(self, message: str) -> bytes:
         """Return the review that reports why a body is not a review."""
 
 
-class AdmissionAnswerer(Answerer):
-    """Answer for one admission webhook."""
+class AdmissionReviewer(Reviewer):
+    """Review for one admission webhook."""
 
     largest_body = ADMISSION_BODY
 
@@ -69,7 +69,7 @@ class AdmissionAnswerer(Answerer):
             "controller_runtime_webhook_panics_total", "Exceptions in admission functions"
         ).labels()
 
-    async def answer(self, body: bytes, threads: Executor) -> Response:
+    async def review(self, body: bytes, threads: Executor) -> Response:
         """Validate or default one object."""
         webhook = self._endpoint.webhook
         try:
@@ -79,7 +79,7 @@ class AdmissionAnswerer(Answerer):
             call = await _maybe_in_thread(large, read_admission, webhook, body)
             if isinstance(call, bytes):
                 return Response(200, call)
-            return Response(200, await _maybe_in_thread(large, call.answer, await call.run_async()))
+            return Response(200, await _maybe_in_thread(large, call.response, await call.run_async()))
         except UserCodeFailed as error:
             return self._failed(error)
 
@@ -118,8 +118,8 @@ class AdmissionAnswerer(Answerer):
         }
 
 
-class ConversionAnswerer(Answerer):
-    """Answer for all versions of all converted kinds."""
+class ConversionReviewer(Reviewer):
+    """Review for all versions of all converted kinds."""
 
     largest_body = CONVERSION_BODY
 
@@ -129,22 +129,22 @@ class ConversionAnswerer(Answerer):
             "controller_runtime_conversion_webhook_panics_total", "Exceptions in conversion functions"
         ).labels()
 
-    async def answer(self, body: bytes, threads: Executor) -> Response:
+    async def review(self, body: bytes, threads: Executor) -> Response:
         """Convert the objects of one request."""
-        answer = await _in_thread(threads, review_conversion, self._versions, body)
-        for error in answer.surprises:
+        response = await _in_thread(threads, review_conversion, self._versions, body)
+        for error in response.surprises:
             self._panics.inc()
             fields = {"fields": {"webhook": CONVERT_PATH}}
             _log.error("A conversion failed: %s", error, exc_info=error, extra=fields)
-        return Response(200, answer.body)
+        return Response(200, response.body)
 
     def refusal(self, message: str) -> bytes:
         """Return a review that reports the failure."""
         return conversion_failure("", message)
 
 
-class TokenAnswerer(Answerer):
-    """Answer for one token webhook."""
+class TokenReviewer(Reviewer):
+    """Review for one token webhook."""
 
     largest_body = TOKEN_BODY
 
@@ -154,7 +154,7 @@ class TokenAnswerer(Answerer):
             "controller_runtime_webhook_panics_total", "Exceptions in admission functions"
         ).labels()
 
-    async def answer(self, body: bytes, threads: Executor) -> Response:
+    async def review(self, body: bytes, threads: Executor) -> Response:
         """Authenticate the bearer of one token."""
         call = read_token(self._authentication, body)
         try:
@@ -168,22 +168,22 @@ class TokenAnswerer(Answerer):
             address = traceback.extract_tb(cause.__traceback__)[-1] if cause is not None else None
             fields = {"fields": {"webhook": self._authentication.path, "at": str(address)}}
             _log.error("A token could not be reviewed: %s", type(cause).__name__, extra=fields)
-            return Response(200, error.answer)
+            return Response(200, error.response)
 
     def refusal(self, message: str) -> bytes:
         """Return a review that authenticates no user."""
         return token_failure(message)
 
 
-def answerers_for(endpoints: Endpoints, metrics: Registry) -> dict[str, Answerer]:
-    """Return the answerer of each path."""
-    found: dict[str, Answerer] = {
-        endpoint.path: AdmissionAnswerer(endpoint, metrics) for endpoint in endpoints.admissions
+def reviewers_for(endpoints: Endpoints, metrics: Registry) -> dict[str, Reviewer]:
+    """Return the reviewer of each path."""
+    found: dict[str, Reviewer] = {
+        endpoint.path: AdmissionReviewer(endpoint, metrics) for endpoint in endpoints.admissions
     }
     for each in endpoints.authentications:
-        found[each.path] = TokenAnswerer(each, metrics)
+        found[each.path] = TokenReviewer(each, metrics)
     if endpoints.conversions:
-        found[CONVERT_PATH] = ConversionAnswerer(endpoints.versions, metrics)
+        found[CONVERT_PATH] = ConversionReviewer(endpoints.versions, metrics)
     return found
 
 
