@@ -271,6 +271,8 @@ CUSTOM = [
     Step("read-with-status-default", "GET", f"{SIZED}/one"),
     Step("listed-with-status-default", "GET", SIZED),
     Step("status-given-at-creation", "POST", SIZED, sized("two") | {"status": {"size": 3}}),
+    Step("status-of-another-type", "POST", SIZED, sized("typed") | {"status": "text"}),
+    Step("status-with-a-wrong-field", "POST", SIZED, sized("wrong") | {"status": {"size": "x"}}),
     Step("put-with-status-default", "PUT", f"{SIZED}/one", sized("one", size=6)),
     Step("status-put-empty", "PUT", f"{SIZED}/one/status", sized("one") | {"status": {}}),
     Step(

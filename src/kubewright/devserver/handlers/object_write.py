@@ -180,6 +180,7 @@ class ObjectWrite:
     def manage_fields(self, live: JsonObject | None, new: JsonObject, *, reset: bool = False) -> JsonObject:
         """Return the object with managedFields for a create, update or patch; `reset` drops all managers."""
         try:
+            self._check_ignored(live, new)
             owned = update_managed_fields(
                 self.resource.codec.merge_schema,
                 self.empty() if live is None else live,
@@ -196,6 +197,17 @@ class ObjectWrite:
         if entries := meta(owned).get("managedFields"):
             metadata["managedFields"] = entries
         return {**new, "metadata": metadata}
+
+    def _check_ignored(self, live: JsonObject | None, new: JsonObject) -> None:
+        """Raise ApplyError if the status, which this write cannot change, does not fit the schema of a custom kind.
+
+        What it can change is validated later, and fails the write.
+        """
+        if not self.resource.custom or self.subresource or not self.resource.has_status:
+            return
+        status = new.get("status")
+        if status is not None and (live is None or status != live.get("status")):
+            check_fits({"status": status}, self.resource.codec.merge_schema)
 
     def _through_storage_version(self, obj: JsonObject) -> JsonObject:
         """Return a built-in object converted to its storage version and back, which sets fields that stand for others."""

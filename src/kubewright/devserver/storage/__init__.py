@@ -1,7 +1,7 @@
 """Objects as bytes under one rising revision, with history for watches and chunked lists.
 
 Read in this order: `store` (`ObjectStore`, the entry point), `collection` (the objects of one resource and their history), `records`
-(records and events), `tokens` (continue tokens), `journal` (the data file).
+(records and events), `tokens` (continue tokens), `expiry` (Events), `journal` (the data file).
 """
 
 from kubewright.devserver.storage.collection import Collection
