@@ -174,7 +174,7 @@ class Lag:
     async def respond(
         self, context: RequestContext, proceed: Callable[[], PendingResponse]
     ) -> ServerResponse:
-        """Answer a watch that begins with the newest state, or refuse it if that does not arrive in time."""
+        """Respond to a watch that begins with the newest state; refuse it if the state does not arrive in time."""
         newest, loop = self.store.revision, asyncio.get_running_loop()
         deadline = loop.time() + LAG_SECONDS
         while self.revision < newest:
@@ -187,7 +187,7 @@ class Lag:
 
 
 def _from_cache(context: RequestContext) -> bool:
-    """Return True if an API server answers from its cache, however old that is."""
+    """Return True if an API server responds from its cache, however old that is."""
     return context.info.verb == "watch" or context.request.one("resourceVersion") == "0"
 
 
@@ -265,7 +265,7 @@ class Faults:
 
     @contextmanager
     def lag(self, match: Matcher) -> Generator["Lag"]:
-        """Answer the matched requests by an API server whose caches are behind, until the context is left.
+        """Respond to the matched requests as an API server whose caches are behind, until the context is left.
 
         As on a cluster with several API servers: watches, and reads that ask for any version, are answered from
         the cache. Reads that ask for the newest version are fresh, and a watch that asks for the newest state

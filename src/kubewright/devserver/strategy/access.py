@@ -1,7 +1,8 @@
 """Reads and writes of objects for code inside the server: subresources, admission, authorization.
 
-`handlers.access.StoreAccess` implements it. It is a protocol because kinds, which the handlers import, write through the
-handlers.
+`handlers.access.StoreAccess` is the one implementation. The protocol breaks an import cycle: a strategy that writes, such as
+that of Services, takes an `Access`; `StoreAccess` runs the steps of a write in `handlers.pipeline`; and the pipeline imports
+the registry, which imports the strategies. Passing functions instead would pass six of them to every plugin and strategy.
 """
 
 from collections.abc import Callable
@@ -14,26 +15,26 @@ from kubewright.devserver.request.identity import SYSTEM, UserInfo
 class Access(Protocol):
     """Read and write objects past authorization but through the one write path.
 
-    Resources are named by group and plural; objects are in the group's stored version. What is given
-    out is the caller's own copy.
+    Resources are named by group and plural; objects are in the group's stored version. A returned object is a copy that
+    the caller may change.
     """
 
     def find(self, group: str, resource: str, namespace: str, name: str) -> JsonObject | None:
-        """Read an object, or None when there is none."""
+        """Return an object, or None if it does not exist."""
         ...
 
     def get(self, group: str, resource: str, namespace: str, name: str) -> JsonObject:
-        """Read an object, or raise `StatusError.not_found`."""
+        """Return an object; raise a StatusError with reason NotFound if it does not exist."""
         ...
 
     def list(self, group: str, resource: str, namespace: str = "", labels: str = "") -> list[JsonObject]:
-        """Read all objects of a resource, in all namespaces by default."""
+        """Return all objects of a resource, by default of all namespaces."""
         ...
 
     async def create(
         self, group: str, resource: str, obj: JsonObject, *, user: UserInfo = SYSTEM, dry_run: bool = False
     ) -> JsonObject:
-        """Create an object."""
+        """Create an object; return it as stored."""
         ...
 
     async def update(
@@ -49,9 +50,11 @@ class Access(Protocol):
         dry_run: bool = False,
         admitted: bool = False,
     ) -> JsonObject:
-        """Change an object: `change` is given a copy, may be called again after a race, and None means as changed.
+        """Update an object; return it as stored.
 
-        A write that is `admitted` is part of a request that admission has seen, and is not shown to it.
+        `change` receives a copy and returns the new object, or None if it changed the copy in place. It is called again
+        when another writer was faster. With `admitted` the write is part of a request that has passed admission, and
+        admission does not run again.
         """
         ...
 
@@ -66,5 +69,5 @@ class Access(Protocol):
         user: UserInfo = SYSTEM,
         admitted: bool = False,
     ) -> JsonObject:
-        """Delete an object; return what the API would answer."""
+        """Delete an object; return the body of the API's response."""
         ...
