@@ -24,7 +24,8 @@ What = Literal[
 ]
 
 # Keys and certificates come from OpenSSL, whose random numbers no seed reaches.
-_CERTIFICATES = re.compile(rb'"(caBundle|ca\.crt|ca\.key|tls\.crt|tls\.key|token)":"[^"]*"')
+_CERTIFICATES = re.compile(rb'"(caBundle|ca\.crt|ca\.key|client-ca-file|tls\.crt|tls\.key|token)":"[^"]*"')
+_MARKS = (b"caBundle", b"ca.crt", b"client-ca-file", b"tls.", b'"token"')
 _SHOWN = 160
 
 
@@ -50,7 +51,7 @@ class Trace:
 
     def add(self, time: float, process: str, what: What, subject: str, data: bytes = b"") -> None:
         """Record what happened."""
-        if b"caBundle" in data or b"tls." in data or b"ca.crt" in data or b'"token"' in data:
+        if any(mark in data for mark in _MARKS):
             data = _CERTIFICATES.sub(rb'"\1":"redacted"', data)
         self.entries.append(TraceEntry(time, process, what, subject, data))
 
