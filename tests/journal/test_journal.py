@@ -20,6 +20,7 @@ from kubewright.journal import (
     current,
     record_of,
 )
+from kubewright.journal.records import documents_of
 from kubewright.manager import Manager
 from kubewright.testing import Cluster, eventually
 
@@ -137,6 +138,26 @@ async def test_a_failed_reconcile_has_its_error_and_the_time_of_the_next_try(clu
     assert record.retry_at is not None
     assert record.retry_at > record.started_at
     assert any(line.level == "ERROR" for line in record.log)
+
+
+async def test_the_copy_of_a_manifest_in_an_annotation_is_redacted_with_its_sensitive_fields(
+    cluster: Cluster,
+) -> None:
+    async with cluster.running(crates()) as manager:
+        copied = {"kubectl.kubernetes.io/last-applied-configuration": f'{{"spec":{{"password":"{CANARY}"}}}}'}
+        spec = CrateSpec(books=4, password=CANARY)
+        await cluster.create(Crate(kw.Meta("copied", annotations=copied), spec=spec))
+        await until_written(cluster, manager, 4)
+        text = msgspec.json.encode(records(manager)).decode()
+        documents = [
+            document for entry in manager.journal for document in documents_of(entry, manager.redactor)
+        ]
+    assert CANARY not in text
+    assert CANARY not in msgspec.json.encode(documents).decode()
+    assert any(document["kind"] == "Secret" for document in documents)
+    sent = next(one for one in documents if one["kind"] == "Crate")["spec"]["password"]
+    stored = next(one for one in documents if one["kind"] == "Secret" and one.get("data"))["data"]["password"]
+    assert sent == stored, "equal values have equal placeholders, also if one is base64"
 
 
 async def test_secrets_and_sensitive_fields_are_in_no_record(cluster: Cluster) -> None:

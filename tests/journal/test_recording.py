@@ -20,6 +20,7 @@ from kubewright.journal import (
     RecordFileError,
     Redactor,
     StartLine,
+    UnreadableLine,
     read_lines,
 )
 from kubewright.manager import Manager, ManagerOptions
@@ -179,6 +180,18 @@ def test_a_file_that_was_cut_can_be_read_and_continued(tmp_path: Path, cut: int)
     with opened(path) as file:
         file.add(reconcile(3))
     assert ids(path)[-1] == "id-3"
+
+
+def test_a_damaged_line_is_reported_and_the_others_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    with opened(path) as file:
+        for number in range(3):
+            file.add(reconcile(number, version=str(number)))
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3], b'{"broken\n', *lines[4:]]))
+    found = list(read_lines(path))
+    assert [line.number for line in found if isinstance(line, UnreadableLine)] == [4]
+    assert len(found) == len(lines)
 
 
 def test_a_file_that_is_no_record_or_of_a_newer_version_is_refused(tmp_path: Path) -> None:

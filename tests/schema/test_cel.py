@@ -205,3 +205,14 @@ def test_any_expression_has_a_value_or_a_known_error(text: str) -> None:
 def test_any_text_compiles_or_raises_compile_error(text: str) -> None:
     with contextlib.suppress(CompileError, EvaluationError):
         CelEnvironment({}).compile(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["'abc'.charAt(number)", "'abc'.substring(number, 2)", "'abc'.replace('a', word, number)", "word.trim()"],
+)
+def test_a_value_of_another_type_than_declared_is_no_such_overload(text: str) -> None:
+    """An object that was stored in another version may not fit the schema that an expression was checked by."""
+    program = CelEnvironment({"number": INT, "word": STRING}).compile(text)
+    with pytest.raises(EvaluationError, match="no such overload"):
+        program.evaluate({"number": {}, "word": []})

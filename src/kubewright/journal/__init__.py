@@ -26,6 +26,7 @@ from kubewright.journal.recording import (
     RecordFile,
     RecordFileError,
     StartLine,
+    UnreadableLine,
     read_lines,
 )
 from kubewright.journal.records import (
@@ -65,6 +66,7 @@ __all__ = [
     "RequestExchange",
     "StartLine",
     "Trigger",
+    "UnreadableLine",
     "WriteRecord",
     "begin_collecting",
     "collecting",

@@ -64,6 +64,12 @@ class DroppedLine(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag
     reason: Literal["slow", "error"]
 
 
+class UnreadableLine(msgspec.Struct, frozen=True):
+    """A line that is no line of a record: it was cut, or the file is damaged."""
+
+    number: int
+
+
 RecordLine = StartLine | ObjectLine | ReconcileLine | DroppedLine
 
 
@@ -218,8 +224,8 @@ class RecordFileError(ValueError):
     """A file that is not a record, or is one of a newer kubewright."""
 
 
-def read_lines(path: Path) -> Iterator[RecordLine]:
-    """Yield the lines of a record file one by one; a line that was cut is skipped.
+def read_lines(path: Path) -> Iterator[RecordLine | UnreadableLine]:
+    """Yield the lines of a record file one by one.
 
     Raise RecordFileError if the file does not begin like a record, or has a format that is not known.
     """
@@ -233,6 +239,7 @@ def read_lines(path: Path) -> Iterator[RecordLine]:
                     raise RecordFileError(
                         f"{path} is not a record of `kubewright run --record`: {error}"
                     ) from None
+                yield UnreadableLine(number)
                 continue
             if number == 1 and not isinstance(line, StartLine):
                 raise RecordFileError(f"{path} does not begin with the start of a record")

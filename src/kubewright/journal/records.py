@@ -20,11 +20,11 @@ from kubewright.journal.collected import (
     RequestExchange,
     Trigger,
 )
-from kubewright.journal.redaction import Redactor
+from kubewright.journal.redaction import LAST_APPLIED, Redactor
 
 MAX_CHANGES = 50
 """Changed fields of one object that a record lists."""
-# Fields that the server changes with each write, which say nothing about what was written.
+# Fields that the server or kubectl changes with each write, which say nothing about what was written.
 _BOOKKEEPING = frozenset(
     {"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"}
 )
@@ -390,16 +390,22 @@ def changed_fields(before: Any, after: Any, path: str = "") -> Iterator[FieldCha
     if isinstance(before, dict) and isinstance(after, dict):
         old, new = cast("dict[str, Any]", before), cast("dict[str, Any]", after)
         for name in {**old, **new}:
-            if not (path == "metadata" and name in _BOOKKEEPING):
+            if not _is_bookkeeping(path, name):
                 yield from changed_fields(old.get(name), new.get(name), f"{path}.{name}" if path else name)
     elif isinstance(before, list) and isinstance(after, list):
         yield from _changed_elements(cast("list[Any]", before), cast("list[Any]", after), path)
     elif isinstance(after, dict) and before is None and after:
         for name, value in cast("dict[str, Any]", after).items():
-            if not (path == "metadata" and name in _BOOKKEEPING):
+            if not _is_bookkeeping(path, name):
                 yield from changed_fields(None, value, f"{path}.{name}" if path else name)
     elif before != after:
         yield FieldChange(path=path, before=before, after=after)
+
+
+def _is_bookkeeping(path: str, name: str) -> bool:
+    return (path == "metadata" and name in _BOOKKEEPING) or (
+        path == "metadata.annotations" and name == LAST_APPLIED
+    )
 
 
 def _changed_elements(before: list[Any], after: list[Any], path: str) -> Iterator[FieldChange]:

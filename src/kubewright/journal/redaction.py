@@ -26,13 +26,11 @@ MIN_SCRUBBED = 6
 """Shorter values are not searched for in texts: they would be found everywhere."""
 
 Path = tuple[str, ...]
+_LAST_APPLIED_PATH: Path = ("metadata", "annotations", LAST_APPLIED)
+"""kubectl's copy of the whole manifest; it is replaced in every kind that has sensitive fields."""
 
 _BUILT_IN: Mapping[tuple[str, str], tuple[Path, ...]] = {
-    ("", "Secret"): (
-        ("data", ANY),
-        ("stringData", ANY),
-        ("metadata", "annotations", LAST_APPLIED),
-    ),
+    ("", "Secret"): (("data", ANY), ("stringData", ANY)),
     ("authentication.k8s.io", "TokenRequest"): (("status", "token"),),
     ("authentication.k8s.io", "TokenReview"): (("spec", "token"),),
 }
@@ -55,8 +53,9 @@ class Redactor:
         paths = self._paths.get((group, kind))
         if not paths:
             return document
-        for path in paths:
-            document = self._replaced(document, path, found)
+        for path in (*paths, _LAST_APPLIED_PATH):
+            encoded = kind == "Secret" and path[0] == "data"
+            document = self._replaced(document, path, found, encoded=encoded)
         return document
 
     def text(self, text: str, values: Iterable[str]) -> str:
@@ -71,29 +70,33 @@ class Redactor:
         encoded = value.encode() if isinstance(value, str) else msgspec.json.encode(value, order="sorted")
         return f"(redacted {hmac.new(self._key, encoded, sha256).hexdigest()[:6]})"
 
-    def _replaced(self, value: Any, path: Path, found: set[str]) -> Any:
+    def _replaced(self, value: Any, path: Path, found: set[str], *, encoded: bool) -> Any:
+        """Replace the value at a path; `encoded` values are base64, and have the placeholder of what they stand for."""
         if not path:
             if value is None:
                 return None
-            found.update(_texts_of(value))
-            return self.placeholder(value)
+            texts = list(_texts_of(value))
+            found.update(texts)
+            return self.placeholder(texts[-1] if encoded and texts else value)
         head, rest = path[0], path[1:]
         if isinstance(value, dict):
             fields = cast("dict[str, Any]", value)
             if head == ANY:
-                return {name: self._replaced(each, rest, found) for name, each in fields.items()}
+                return {
+                    name: self._replaced(each, rest, found, encoded=encoded) for name, each in fields.items()
+                }
             if head in fields:
-                return {**fields, head: self._replaced(fields[head], rest, found)}
+                return {**fields, head: self._replaced(fields[head], rest, found, encoded=encoded)}
             return fields
         if isinstance(value, list) and head == ANY:
             elements = cast("list[Any]", value)
-            return [self._replaced(each, rest, found) for each in elements]
+            return [self._replaced(each, rest, found, encoded=encoded) for each in elements]
         return cast("Any", value)
 
 
-def is_placeholder(text: str) -> bool:
-    """Return True if a text is a placeholder of any process."""
-    return text.startswith("(redacted ") and text.endswith(")")
+def is_placeholder(value: object) -> bool:
+    """Return True if a value is a placeholder of any process."""
+    return isinstance(value, str) and value.startswith("(redacted ") and value.endswith(")")
 
 
 def _texts_of(value: Any) -> Iterable[str]:

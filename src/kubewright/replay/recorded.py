@@ -74,7 +74,9 @@ def find_reconcile(path: Path, id: str) -> RecordedReconcile:  # noqa: A002 (the
                     f"{about} was read in versions {first} and {each.resource_version}, the replay has {first}"
                 )
     if any(_redacted(document) for document in objects.values()):
-        unknown.append("the values of Secrets and sensitive fields: placeholders stand for them")
+        unknown.append(
+            "the values of Secrets and sensitive fields: placeholders stand for them, and changes of them are not compared"
+        )
     return RecordedReconcile(
         record=found,
         object=None if own is None else usable(own),

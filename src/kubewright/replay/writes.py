@@ -8,7 +8,8 @@ from typing import Any, cast
 import yaml
 
 from kubewright.api import JsonObject
-from kubewright.journal import ReconcileRecord, WriteRecord
+from kubewright.journal import FieldChange, ReconcileRecord, WriteRecord
+from kubewright.journal.redaction import is_placeholder
 
 _PLACEHOLDER = re.compile(r"\(redacted [0-9a-f]{6}\)")
 _TRANSITION = re.compile(r'"lastTransitionTime":"[^"]*",?')
@@ -20,7 +21,8 @@ def differences(recorded: ReconcileRecord, replayed: ReconcileRecord) -> list[st
     """Return the differences between the writes, Events and errors of two runs as lines of a unified diff.
 
     Writes that changed nothing are left out: whether an apply is sent that changes nothing depends on what the process
-    has learned from earlier ones. So are resource versions and the times of conditions.
+    has learned from earlier ones. So are resource versions, the times of conditions, and changes from one sensitive
+    value to another, which the record does not have.
     """
     return list(
         difflib.unified_diff(_lines(recorded), _lines(replayed), "recorded", "replayed", lineterm="", n=10)
@@ -30,7 +32,7 @@ def differences(recorded: ReconcileRecord, replayed: ReconcileRecord) -> list[st
 def _lines(record: ReconcileRecord) -> list[str]:
     shown: dict[str, Any] = {
         "writes": [
-            _comparable(write) for write in record.writes if write.changes or write.error or _deletes(write)
+            _comparable(write) for write in record.writes if _changes(write) or write.error or _deletes(write)
         ],
         "events": [f"{event.type} {event.reason}: {_plain(event.note)}" for event in record.events],
         "outcome": record.outcome,
@@ -52,10 +54,18 @@ def _comparable(write: WriteRecord) -> dict[str, Any]:
     found: dict[str, Any] = {"write": f"{write.verb} {write.resource} {about}"}
     if write.error:
         found["error"] = _plain(write.error)
-    changes = [change for change in write.changes if not _varies(change.path)]
+    changes = _changes(write)
     if changes:
         found["changes"] = [_plain(str(change)) for change in changes]
     return found
+
+
+def _changes(write: WriteRecord) -> list[FieldChange]:
+    return [
+        change
+        for change in write.changes
+        if not _varies(change.path) and not (is_placeholder(change.before) and is_placeholder(change.after))
+    ]
 
 
 def _metadata(sent: Any) -> JsonObject:

@@ -8,6 +8,7 @@ from devserver_http import Http
 from http_wire import HttpConnection
 
 from kubewright.devserver import Match, Server
+from kubewright.testing import eventually
 from kubewright.testing.virtual_time import virtual_time
 
 P = "/api/v1/namespaces/default/configmaps"
@@ -178,9 +179,7 @@ async def _orders(server: Server, http: Http, seed: int) -> list[str]:
                 name = f"s{seed}-{number}"
                 await http.create(P, {"metadata": {"name": name}})
                 seen.append(f"response {name}")
-                async with asyncio.timeout(10):
-                    while f"event {name}" not in seen:
-                        await asyncio.sleep(0)
+                await eventually(lambda name=name: f"event {name}" in seen)
         following.cancel()
     return [seen[place].split()[0] for place in range(0, len(seen), 2)]
 

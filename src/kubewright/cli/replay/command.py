@@ -67,8 +67,8 @@ def command(
     before = _debugger(operator, recorded) if debugging else None
     replayed = run_program(lambda: replay(operator, recorded, before=before))
     if test is not None:
-        write_test(test, file, target, recorded)
-        click.echo(f"wrote {test}", err=True)
+        part = write_test(test, file, target, recorded)
+        click.echo(f"wrote {test} and {part}", err=True)
     return _show(replayed, diff=diff)
 
 
@@ -79,7 +79,8 @@ def _show(replayed: Replayed, *, diff: bool) -> int:
     lines = write_lines(replayed.record.writes)
     for line in lines or ["no writes"]:
         click.echo(escaped(line))
-    click.echo(f"{replayed.record.outcome}{f': {replayed.record.error}' if replayed.record.error else ''}")
+    error = f": {replayed.record.error}" if replayed.record.error else ""
+    click.echo(escaped(f"{replayed.record.outcome}{error}"))
     return 0
 
 

@@ -1,5 +1,6 @@
 """A replay as a pytest: a file with the test, and beside it the part of the record that it needs."""
 
+import os
 from pathlib import Path
 
 from kubewright.api import ConfigError
@@ -10,22 +11,28 @@ _TEST = '''"""Reconcile {id} of {kind} {name}, recorded at {at:%Y-%m-%d %H:%M:%S
 If it recorded a bug, change the record beside this file: its last line is what the reconcile did.
 """
 
+import asyncio
 from pathlib import Path
 
 from kubewright.cli.target import load_operator
 from kubewright.replay import find_reconcile, replay
 
+HERE = Path(__file__).parent
 RECORD = Path(__file__).with_suffix(".jsonl")
 
 
-async def test_reconcile_of_{function}_does_what_was_recorded() -> None:
-    replayed = await replay(load_operator({target!r}), find_reconcile(RECORD, {id!r}))
+def test_reconcile_of_{function}_does_what_was_recorded() -> None:
+    operator = load_operator({target})
+    replayed = asyncio.run(replay(operator, find_reconcile(RECORD, {id!r})))
     assert replayed.differences == [], "\\n".join(replayed.differences)
 '''
 
 
-def write_test(path: Path, record_file: Path, target: str, recorded: RecordedReconcile) -> None:
-    """Write the test and its record; raise ConfigError if one of them exists or cannot be written."""
+def write_test(path: Path, record_file: Path, target: str, recorded: RecordedReconcile) -> Path:
+    """Write the test and its record, and return the path of the record.
+
+    Raise ConfigError if one of them exists or cannot be written.
+    """
     record = recorded.record
     part = path.with_suffix(".jsonl")
     text = _TEST.format(
@@ -34,7 +41,7 @@ def write_test(path: Path, record_file: Path, target: str, recorded: RecordedRec
         name=record.name,
         at=record.started_at,
         function="".join(each if each.isalnum() else "_" for each in f"{record.kind}_{record.name}").lower(),
-        target=target,
+        target=_target(path, target),
     )
     for each in (path, part):
         if each.exists():
@@ -44,3 +51,13 @@ def write_test(path: Path, record_file: Path, target: str, recorded: RecordedRec
         path.write_text(text)
     except OSError as error:
         raise ConfigError(f"cannot write {error.filename or path}: {error.strerror}") from None
+    return part
+
+
+def _target(test: Path, target: str) -> str:
+    """Return the expression for TARGET; a file is found from the test, whatever the working directory is."""
+    file, colon, name = target.partition(":")
+    if not Path(file).exists():
+        return repr(target)
+    relative = os.path.relpath(Path(file).resolve(), test.resolve().parent)
+    return f'f"{{HERE / {relative!r}}}{colon}{name}"'

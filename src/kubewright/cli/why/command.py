@@ -80,7 +80,10 @@ def _from_record(
         "kind": last.kind,
         "metadata": {"namespace": last.namespace, "name": last.name, "uid": last.uid},
     }
-    return explain(document, RelatedObjects(), [recorded.journal], now=now, limit=limit)
+    # The reconcile of a deleted object has no object.
+    return explain(
+        document, RelatedObjects(), [recorded.journal], now=now, limit=limit, exists=bool(last.uid)
+    )
 
 
 async def _from_cluster(

@@ -167,6 +167,8 @@ def _waits(
             seconds = (record.retry_at - now).total_seconds()
             reason = f" after {record.error}" if record.error else ""
             yield f"controller {record.controller}, which reconciles it again in {seconds:.0f} s{reason}"
+        elif record.retry_at is not None and record.error:
+            yield f"controller {record.controller}, whose next try was due at {record.retry_at:%H:%M:%S} after {record.error}"
     observed = status.get("observedGeneration")
     if isinstance(observed, int) and observed < metadata.get("generation", 0):
         yield (

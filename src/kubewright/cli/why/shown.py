@@ -20,8 +20,9 @@ _WIDTH = 110
 
 def explanation_lines(found: Explanation, *, now: datetime, verbose: bool) -> Iterator[str]:
     """Yield the lines to print; `verbose` shortens nothing."""
-    yield f"{found.kind} {_name(found.namespace, found.name)}{'' if found.exists else ' (no longer in the cluster)'}"
-    yield f"  {', '.join(_facts(found, now))}"
+    yield f"{found.kind} {_name(found.namespace, found.name)}{'' if found.exists else ' (deleted)'}"
+    if facts := list(_facts(found, now)):
+        yield f"  {', '.join(facts)}"
     if found.conditions:
         yield "Conditions"
         for each in found.conditions:
@@ -75,7 +76,7 @@ def _reconcile(record: ReconcileRecord, verbose: bool) -> Iterator[str]:
     repeated = f", after {record.repeated} that changed nothing either" if record.repeated else ""
     yield (
         f"  {at}  {record.controller}  {record.outcome}  {record.duration * 1000:.0f} ms  "
-        f"generation {record.generation}  id {record.id}{repeated}"
+        f"{f'generation {record.generation}  ' if record.generation else ''}id {record.id}{repeated}"
     )
     if not record.causes:
         yield "    because  of a retry, a requeue or a resync"
@@ -85,7 +86,8 @@ def _reconcile(record: ReconcileRecord, verbose: bool) -> Iterator[str]:
     for write in record.writes:
         yield f"    {_write(write, verbose)}"
     if record.skipped_applies:
-        yield f"    skipped  {record.skipped_applies} applies that would change nothing"
+        noun = "apply" if record.skipped_applies == 1 else "applies"
+        yield f"    skipped  {record.skipped_applies} {noun} that would change nothing"
     for event in record.events:
         yield f"    event    {event.type} {event.reason}: {_cut(event.note, verbose)}"
     lines: Sequence[str] = [f"{line.level} {line.message}" for line in record.log]

@@ -18,6 +18,7 @@ from kubewright.journal import (
     ReconcileLine,
     ReconcileRecord,
     RecordFileError,
+    UnreadableLine,
     read_lines,
 )
 
@@ -74,7 +75,7 @@ def read_record(path: Path, resource: str, namespace: str, name: str) -> Recorde
 
     `resource` is a kind, plural or short form of it, with or without its group, as on the command line.
     """
-    reconciles, dropped = list[ReconcileRecord](), 0
+    reconciles, dropped, unreadable = list[ReconcileRecord](), 0, 0
     latest: JsonObject | None = None
     kinds: set[str] = set()
     try:
@@ -93,17 +94,20 @@ def read_record(path: Path, resource: str, namespace: str, name: str) -> Recorde
                         latest = document
                 case DroppedLine():
                     dropped += line.reconciles
+                case UnreadableLine():
+                    unreadable += 1
                 case _:
                     pass
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror}") from None
     except RecordFileError as error:
         raise SourceError(str(error)) from None
+    skipped = f" without {unreadable} damaged lines" if unreadable else ""
     if not reconciles:
         known = f"; it has reconciles of {', '.join(sorted(kinds))}" if kinds else "; it has no reconciles"
         raise SourceError(f"{path} has no reconcile of {resource}/{name} in namespace {namespace}{known}")
     return RecordedObject(
-        ObjectJournal(source=f"the record {path}", reconciles=reconciles, dropped=dropped), latest
+        ObjectJournal(source=f"the record {path}{skipped}", reconciles=reconciles, dropped=dropped), latest
     )
 
 

@@ -93,6 +93,10 @@ class WatchStream:
                 bookmark = self._next_bookmark(now, deadline)
             else:
                 await collection.changed(min(deadline, bookmark) if self.options.bookmarks else deadline)
+        # What was stored before the end is still sent: a client would keep the deleted objects of a kind that is gone.
+        end = self._newest()
+        while cursor < end and (events := self._visible(collection.after(cursor))):
+            cursor = await self._send_events(writer, events)
 
     def _newest(self) -> int:
         limit = self.context.max_visible_revision()

@@ -171,14 +171,22 @@ def membership(item: EvaluationStep, values: list[Any]) -> EvaluationStep:
 
 
 def static_call(overload: Overload, args: list[EvaluationStep], charge: Charge) -> EvaluationStep:
-    """Call the only matching overload of a function."""
+    """Call the only matching overload of a function.
+
+    The checker has chosen it by the schema. An object that was stored in another version may not fit the schema, so a
+    value may have another type than the checker saw.
+    """
     call = overload.call
     if len(args) == 1:
         only = args[0]
 
         def unary(frame: Frame) -> Any:
             value = only(frame)
-            result = call(value)
+            try:
+                result = call(value)
+            except (TypeError, AttributeError):
+                _check_types(overload, value)
+                raise
             frame.charge(charge((value,), result))
             return result
 
@@ -188,7 +196,11 @@ def static_call(overload: Overload, args: list[EvaluationStep], charge: Charge) 
 
         def binary(frame: Frame) -> Any:
             first, second = left(frame), right(frame)
-            result = call(first, second)
+            try:
+                result = call(first, second)
+            except (TypeError, AttributeError):
+                _check_types(overload, first, second)
+                raise
             frame.charge(charge((first, second), result))
             return result
 
@@ -196,11 +208,21 @@ def static_call(overload: Overload, args: list[EvaluationStep], charge: Charge) 
 
     def many(frame: Frame) -> Any:
         values = tuple(arg(frame) for arg in args)
-        result = call(*values)
+        try:
+            result = call(*values)
+        except (TypeError, AttributeError):
+            _check_types(overload, *values)
+            raise
         frame.charge(charge(values, result))
         return result
 
     return many
+
+
+def _check_types(overload: Overload, *values: Any) -> None:
+    """Raise EvaluationError if a value does not have the type that the overload takes."""
+    if not all(map(accepts, overload.args, values)):
+        raise no_such_overload()
 
 
 def dynamic_call(overloads: list[Overload], args: list[EvaluationStep], name: str) -> EvaluationStep:
