@@ -110,7 +110,7 @@ class RuntimeClasses(AdmissionPlugin):
         return found
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Refuse an overhead that is not the runtime class's."""
+        """Reject an overhead that differs from that of the RuntimeClass."""
         if not is_new_pod(attributes) or attributes.object is None:
             return
         spec = section(attributes.object, "spec")

@@ -1,4 +1,4 @@
-"""LimitRanges: defaults for containers without requests and limits, and bounds that all have to keep."""
+"""LimitRanges: defaults for containers without requests and limits, and the limits of all."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,7 +12,7 @@ ANNOTATION = "kubernetes.io/limit-ranger"
 
 
 class LimitRanger(AdmissionPlugin):
-    """Complete Pods by the LimitRanges of their namespace, and refuse what exceeds them."""
+    """Set defaults from the LimitRanges of the namespace, and reject what violates them."""
 
     resources: frozenset[tuple[str, str]] = frozenset({("", "pods"), ("", "persistentvolumeclaims")})
 

@@ -45,7 +45,7 @@ class PolicyInvocation:
 
 @dataclass(frozen=True, slots=True)
 class PolicyRejection:
-    """Why a policy could not be carried out."""
+    """Why a policy could not be applied to a write."""
 
     policy: Policy
     binding: Binding | None

@@ -1,4 +1,4 @@
-"""Objects live in namespaces that exist and are not going away."""
+"""Reject new objects in namespaces that do not exist or are being deleted."""
 
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.status import StatusError
@@ -12,13 +12,13 @@ _ALLOWED_WHILE_TERMINATING = frozenset({("authorization.k8s.io", "localsubjectac
 
 
 class NamespaceLifecycle(AdmissionPlugin):
-    """Refuse new objects in absent or terminating namespaces, and the removal of the first ones."""
+    """Reject new objects in absent or terminating namespaces, and the deletion of the default namespaces."""
 
     def __init__(self, api: Access) -> None:
         self._api = api
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
-        """Check the namespace before anything else looks at the object."""
+        """Check the namespace before any other plugin runs."""
         group, _, resource = attributes.resource
         if (group, resource) == ("", "namespaces"):
             if attributes.operation == "DELETE" and attributes.name in _UNDELETABLE:

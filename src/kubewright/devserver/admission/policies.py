@@ -73,7 +73,7 @@ class Validation:
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One change that a policy makes: a configuration laid over the object, or patches to it."""
+    """One change that a policy makes: an apply configuration or a JSON patch."""
 
     program: cel.Program
     patches: bool
@@ -244,7 +244,7 @@ def _mutation(declared: JsonObject, compiler: PolicyCompiler) -> Mutation:
 
 
 def applies(policy: Policy, versioned: VersionedAttributes) -> bool:
-    """Evaluate the match conditions: a false one settles it, else one that fails does."""
+    """Evaluate the match conditions: False if one of them is false; otherwise raise if one of them failed."""
     if not policy.conditions:
         return True
     budget, values = Budget(CONDITIONS_BUDGET), versioned.values()

@@ -56,7 +56,7 @@ def _scope_changes(attributes: AdmissionAttributes) -> bool:
 
 
 def is_terminating(pod: JsonObject) -> bool:
-    """Return True if a Pod has to end by itself within a time."""
+    """Return True if a Pod has an active deadline."""
     return section(pod, "spec").get("activeDeadlineSeconds") is not None
 
 

@@ -27,7 +27,7 @@ _FAILURE_KEY = "validation.policy.admission.k8s.io/validation_failure"
 
 @dataclass(frozen=True, slots=True)
 class PolicyViolation:
-    """Why a policy does not like a write."""
+    """Why a policy rejects a write, or warns of it."""
 
     message: str
     reason: str = ""
@@ -35,7 +35,7 @@ class PolicyViolation:
 
 
 class ValidatingPolicies(AdmissionPlugin):
-    """Let policies refuse writes, warn of them, or note them."""
+    """Let policies reject writes, warn of them, or annotate the audit event."""
 
     def __init__(self, policies: PolicySet, versions: VersionConverter) -> None:
         self._policies = policies

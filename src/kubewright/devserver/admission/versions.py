@@ -126,7 +126,7 @@ class ConversionFailed(Exception):
 
 
 class VersionConverter:
-    """Bring writes into other versions and back; raise ConversionFailed if that fails."""
+    """Convert writes to other versions and back; raise ConversionFailed if that fails."""
 
     def __init__(self, core: Core, api: Access, authorizer: RoleAuthorizer) -> None:
         self._core = core
@@ -141,7 +141,7 @@ class VersionConverter:
         return found
 
     async def versioned(self, attributes: AdmissionAttributes, match: ResourceMatch) -> VersionedAttributes:
-        """Show a write as its match sees it."""
+        """Return a write in the version that was matched."""
         new = await self._in_version(attributes.object, attributes, match)
         old = await self._in_version(attributes.old_object, attributes, match)
         return VersionedAttributes(attributes, match.resource, match.kind, new, old, self._authorizer)
@@ -178,7 +178,7 @@ class VersionConverter:
         return self._api.find("", "namespaces", "", attributes.namespace)
 
     def canonical(self, obj: JsonObject, attributes: AdmissionAttributes, match: ResourceMatch) -> JsonObject:
-        """Bring a changed object of the matched version into form, and complete it."""
+        """Convert a changed object back to the version of the write, and complete it."""
         resource = self.resource(match.resource)
         if attributes.subresource and match.kind != resource.gvk:
             types = self._core.types
@@ -188,7 +188,7 @@ class VersionConverter:
         return fresh
 
     async def replace(self, attributes: AdmissionAttributes, match: ResourceMatch, fresh: JsonObject) -> None:
-        """Put a changed object of the matched version in the place of the write's own."""
+        """Replace the object of a write by a changed one of the matched version."""
         if match.resource != attributes.resource:
             fresh = await self._convert(attributes.resource, fresh)
         if attributes.object is None:

@@ -62,7 +62,7 @@ class StorageObjectInUseProtection(AdmissionPlugin):
 
 
 class PersistentVolumeClaimResize(AdmissionPlugin):
-    """Let claims grow only where their class can do it."""
+    """Allow claims to grow only if their StorageClass allows expansion."""
 
     resources: frozenset[tuple[str, str]] = frozenset({("", "persistentvolumeclaims")})
 
@@ -70,7 +70,7 @@ class PersistentVolumeClaimResize(AdmissionPlugin):
         self._api = api
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Refuse growth that would never happen."""
+        """Reject the growth of a claim that cannot be expanded."""
         new, old = attributes.object, attributes.old_object
         if not attributes.is_write_of("", "persistentvolumeclaims", "UPDATE") or new is None or old is None:
             return

@@ -107,7 +107,7 @@ class Hooks:
         )
 
     async def call(self, hook: Hook, versioned: VersionedAttributes, *, mutating: bool) -> ReviewResponse:
-        """Ask a webhook; raise CallFailed when that does not work."""
+        """Call a webhook; raise CallFailed if there is no valid response."""
         match = ResourceMatch(versioned.resource, versioned.kind)
         new, old = (self._versions.encoded(obj, match) for obj in (versioned.object, versioned.old_object))
         question = ask(versioned, new, old, items(hook.declared, "admissionReviewVersions"))
@@ -185,7 +185,7 @@ class MutatingWebhooks(AdmissionPlugin):
         self._versions = versions
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
-        """Ask each webhook that the write concerns, in order."""
+        """Call each webhook that matches the write, in order."""
         hooks = self._hooks.all()
         if not hooks or is_configuration(attributes):
             return
@@ -254,7 +254,7 @@ def _operations(patch: bytes) -> list[Any]:
 
 
 class ValidatingWebhooks(AdmissionPlugin):
-    """Let webhooks refuse writes."""
+    """Let webhooks reject writes."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks

@@ -21,7 +21,7 @@ _BOUND = {"Pod": ("pods", "pod"), "Secret": ("secrets", "secret"), "Node": ("nod
 
 
 class Reviews:
-    """Answer review kinds, which are created but never stored."""
+    """Respond to review kinds, which are created but never stored."""
 
     def __init__(self, authorizer: RoleAuthorizer, tokens: TokenAuthenticator, issuer: TokenIssuer) -> None:
         self._authorizer = authorizer

@@ -19,7 +19,7 @@ _MOST_VERIFIED = 1024
 
 
 class InvalidToken(Exception):
-    """The token is not one of ours, or no longer good."""
+    """The token was not issued by this server, or has expired."""
 
 
 class TokenIssuer:
@@ -56,7 +56,7 @@ class TokenIssuer:
         seconds: int,
         bound: Mapping[str, Any] | None = None,
     ) -> tuple[str, int]:
-        """Sign a token for a ServiceAccount; return it and the time it ends."""
+        """Sign a token for a ServiceAccount; return it and when it expires."""
         now = int(self._now())
         private: dict[str, Any] = {
             "namespace": namespace,
@@ -76,7 +76,7 @@ class TokenIssuer:
         return self._signed(claims), now + seconds
 
     def issue_for_secret(self, *, namespace: str, account: str, uid: str, secret: str) -> str:
-        """Sign a token without an end for a ServiceAccount; it is valid while the Secret holds it."""
+        """Sign a token that does not expire for a ServiceAccount; it is valid while the Secret holds it."""
         return self._signed(
             {
                 "iss": LEGACY_ISSUER,

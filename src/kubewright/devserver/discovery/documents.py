@@ -47,7 +47,7 @@ _IMMUTABLE = ("Cache-Control", "public, immutable")
 
 
 class Documents:
-    """Answer GET requests for everything that is not an object."""
+    """Respond to GET requests for non-resource paths."""
 
     def __init__(
         self,

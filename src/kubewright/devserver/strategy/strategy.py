@@ -1,4 +1,4 @@
-"""`Strategy`: how one kind differs from a plain one, as data and small functions."""
+"""`Strategy`: what the server does for one kind beyond what it does for every kind, as data and functions."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -168,7 +168,7 @@ def _finished(obj: JsonObject) -> bool:
 
 
 class MetaChecks(msgspec.Struct, frozen=True):
-    """How often kube-apiserver checks the metadata of a kind's update again; clients see each complaint as often."""
+    """How often kube-apiserver checks the metadata of an update; it reports each error as often."""
 
     whole: int = 0
     """As if the object were new."""

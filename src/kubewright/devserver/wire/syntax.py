@@ -1,4 +1,4 @@
-"""Syntax errors of JSON, in the words of Go's scanner."""
+"""Syntax errors of JSON, with the messages of Go's scanner."""
 
 from typing import NoReturn
 
@@ -15,7 +15,7 @@ class _Fault(Exception):
 
 
 def complaint(data: bytes) -> str:
-    """Return Go's error text for the first fault in the data; empty when there is none."""
+    """Return Go's message for the first syntax error; empty if there is none."""
     try:
         _Scanner(data).document()
     except _Fault as fault:

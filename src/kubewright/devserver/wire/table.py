@@ -80,7 +80,7 @@ class TypeTable:
     def decode(
         self, gvk: GroupVersionKind, value: Any, formed: Mapping[str, Any] = _NOTHING
     ) -> tuple[dict[str, Any], list[str]]:
-        """Read a parsed JSON value and write it as the server answers it; also list unknown fields.
+        """Decode a parsed JSON value to the form of responses; also return the unknown fields.
 
         Parts of it that are known to be as they are written, `formed`, are taken as they are.
         """
