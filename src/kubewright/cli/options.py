@@ -160,3 +160,8 @@ def parse_size(ctx: click.Context, parameter: click.Parameter, value: str) -> in
     if size < MIN_SIZE:
         raise click.BadParameter(f"{value} is too small: at least 1Mi")
     return size
+
+
+def parse_size_or_off(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
+    """Return a size such as 200Mi in bytes; 0 is off."""
+    return 0 if value == "0" else parse_size(ctx, parameter, value)

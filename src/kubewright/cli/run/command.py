@@ -21,7 +21,14 @@ from kubewright.api import ConfigError
 from kubewright.cli.kubeconfigs import write_kubeconfig
 from kubewright.cli.logs import LogFormat, OnlyControllers, set_up
 from kubewright.cli.loops import run_program, until_signalled
-from kubewright.cli.options import FILE, cluster_options, namespaces_option, parse_size, target_argument
+from kubewright.cli.options import (
+    FILE,
+    cluster_options,
+    namespaces_option,
+    parse_size,
+    parse_size_or_off,
+    target_argument,
+)
 from kubewright.cli.progress import Progress
 from kubewright.cli.target import load_operator
 from kubewright.cli.why.sources import journal_file
@@ -59,6 +66,14 @@ _log = logging.getLogger("kubewright.run")
     type=FILE,
     default=None,
     help="Append the API requests made to this file, for `kubewright rbac verify`.",
+)
+@click.option(
+    "--journal-limit",
+    metavar="SIZE",
+    default="16Mi",
+    show_default=True,
+    callback=parse_size_or_off,
+    help="Memory for the journal of the latest reconciles, which `kubewright why` reads; 0 turns it off.",
 )
 @click.option(
     "--record",
@@ -234,6 +249,7 @@ def _manager_options(given: Mapping[str, Any], state: Path | None) -> ManagerOpt
         metrics_bind_address=given["metrics_bind_address"],
         metrics_secure=given["metrics_secure"],
         health_probe_bind_address=given["health_probe_bind_address"],
+        journal_limit=given["journal_limit"],
         record=given["record"],
         record_limit=given["record_limit"],
         pause_gc=True,
