@@ -217,7 +217,9 @@ async def test_both_end_with_the_process_that_started_them(plane: TestPlane) -> 
         [str(plane.assets / "kube-apiserver"), *plane.server_flags],
     ]
     starter = (
-        "import json, subprocess, sys, time\n"
+        "import json, signal, subprocess, sys, time\n"
+        # These tests may run under nohup, which lets the programs outlive their parent.
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
         "started = [subprocess.Popen(command) for command in json.loads(sys.argv[1])]\n"
         "print(*(process.pid for process in started), flush=True)\n"
         "time.sleep(600)\n"
