@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Literal
 import msgspec
 
 from kubewright.api import JsonObject
+from kubewright.guards import text_of
 from kubewright.journal.collected import Collected
 from kubewright.journal.records import ReconcileRecord, documents_of, record_of
 from kubewright.journal.redaction import Redactor
@@ -115,6 +116,10 @@ class RecordFile:
             self._closing = True
             self._condition.notify()
         self._thread.join(timeout=5.0)
+        if self._thread.is_alive():
+            _log.warning(
+                "The record %s lacks the last %d reconciles: the disk is slow", self.path, len(self._queue)
+            )
 
     def add(self, entry: Collected) -> None:
         """Queue a finished reconcile, or count it as dropped if too much is queued."""
@@ -148,9 +153,13 @@ class RecordFile:
             self._write_lines(self._lines(entry))
             self._reported = False
         except OSError as error:
-            self._failed(error)
+            self._failed(error.strerror or str(error))
+        except Exception as error:
+            # The thread must go on: without it all further reconciles would be missing.
+            _log.debug("Cannot record a reconcile", exc_info=error)
+            self._failed(f"{type(error).__name__}: {text_of(error)}")
 
-    def _failed(self, error: OSError) -> None:
+    def _failed(self, reason: str) -> None:
         self._drop("error")
         self._close()
         self._retry_at = time.monotonic() + _RETRY_SECONDS
@@ -159,7 +168,7 @@ class RecordFile:
             _log.warning(
                 "Cannot write the record %s: %s; reconciles are not recorded until it can be written",
                 self.path,
-                error.strerror or error,
+                reason,
             )
 
     def _lines(self, entry: Collected) -> Iterator[RecordLine]:

@@ -77,6 +77,7 @@ class ReadRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     query: str = ""
     index_value: str | None = None
     found: list[ObjectVersion] = []
+    status: int = 0
     error: str = ""
 
 
@@ -315,6 +316,7 @@ class _Recording:
             name=request.name,
             query=request.query,
             found=found,
+            status=step.status,
             error=self._text(step.error),
         )
 

@@ -70,11 +70,3 @@ class Journal:
             about = (oldest.controller, oldest.key)
             if self._idle.get(about) == oldest.number:
                 del self._idle[about]
-
-    def of(self, kind: str, key: ObjectKey) -> list[Collected]:
-        """Return the reconciles of one object, the oldest first."""
-        return [entry for entry in self if entry.kind.kind == kind and entry.key == key]
-
-    def find(self, id: str) -> Collected | None:  # noqa: A002 (the field's name)
-        """Return the reconcile with this id, or None if it is not kept."""
-        return next((entry for entry in self if entry.id == id), None)

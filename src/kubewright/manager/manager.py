@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from kubewright.api import ConfigError, Object, kind_of, leaves
+from kubewright.api import ConfigError, Kind, Object, kind_of, leaves
 from kubewright.cache import Cache
 from kubewright.client import Client, ClusterConfig
 from kubewright.controller import Controller, Operator
@@ -121,14 +121,11 @@ class Manager:
         )
 
     def _describe(self) -> dict[str, Any]:
-        """Return the operator's name, its controllers, its lease, and what hinders it, for `kubewright why`."""
+        """Return the operator's name, the kinds that it reconciles, its lease, and its problems, for `kubewright why`."""
         leading = self._election is None or self._election.leadership.valid
         return {
             "operator": self.operator.name,
-            "controllers": {
-                runner.controller.name: [kind_of(child.kind).resource for child in runner.controller.owns]
-                for runner in self._runners
-            },
+            "kinds": [f"{kind.kind}.{kind.group}" for kind in _reconciled(self.operator)],
             "leading": leading,
             "lease": f"{self._lease.namespace}/{self._lease.name}" if self._election is not None else "",
             "problems": list(self.cache.problems) if self.cache is not None else [],
@@ -309,6 +306,10 @@ class Manager:
 def _lease(given: ElectionOptions, operator: Operator, config: ClusterConfig) -> ElectionOptions:
     name, namespace = given.name or operator.name, given.namespace or config.namespace
     return msgspec.structs.replace(given, name=name, namespace=namespace)
+
+
+def _reconciled(operator: Operator) -> list[Kind]:
+    return [kind_of(controller.kind) for controller in operator.controllers]
 
 
 def _classes(controllers: Sequence[Controller[Any]]) -> list[type[Object]]:

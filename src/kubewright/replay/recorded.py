@@ -73,6 +73,16 @@ def find_reconcile(path: Path, id: str) -> RecordedReconcile:  # noqa: A002 (the
                 unknown.append(
                     f"{about} was read in versions {first} and {each.resource_version}, the replay has {first}"
                 )
+    unknown.extend(
+        f"the failure of {read.verb} {read.resource} {read.name}, which succeeds in the replay: {read.error}"
+        for read in found.reads
+        if read.error and read.status != 404
+    )
+    unknown.extend(
+        f"the effect of {write.verb} {write.resource} {write.name}, which got no response: {write.error}"
+        for write in found.writes
+        if write.error and not write.status
+    )
     if any(_redacted(document) for document in objects.values()):
         unknown.append(
             "the values of Secrets and sensitive fields: placeholders stand for them, and changes of them are not compared"

@@ -29,7 +29,7 @@ Describe = Callable[[], dict[str, Any]]
 
 
 class JournalPage:
-    """Serve the records of one object's reconciles, or of the latest ones; `allowed` returns a rejection or None."""
+    """Serve the records of one object's reconciles, or of the latest ones, to clients that `guard` allows or that have the token."""
 
     def __init__(
         self,

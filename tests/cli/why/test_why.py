@@ -224,9 +224,7 @@ def test_the_finalizers_and_retries_that_an_object_waits_for_are_named() -> None
     assert waits(plain, failed, record()) == [], "only the latest reconcile counts"
     standby = waits(plain, leading=False, lease="default/kettles")
     assert standby == ["the lease default/kettles: the operator does not hold it, and reconciles nothing"]
-    assert waits(plain, problems=["kettles is forbidden"]) == [
-        "the cache of the operator: kettles is forbidden"
-    ]
+    assert waits(plain, problems=["kettles is forbidden"]) == ["the operator: kettles is forbidden"]
     behind = {"metadata": {"name": "one", "generation": 2}, "status": {"observedGeneration": 1}}
     assert waits(behind) == ["a reconcile of generation 2: the status is about generation 1"]
 
@@ -251,3 +249,21 @@ async def test_control_characters_of_an_object_do_not_reach_the_terminal(
             while "metadata.annotations.note" not in (shown := capsys.readouterr().out):
                 await why("kettle/one", *at(cluster))
     assert "\x1b" not in shown
+
+
+async def test_a_journal_that_cannot_be_read_is_reported_and_other_kinds_have_none(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with cluster.running(kettles(), options=options()):
+        await cluster.create(Kettle(kw.Meta("seen")))
+        await cluster.eventually(Kettle, "seen", lambda kettle: kettle.status.hot)
+        path = journal_file("kettles")
+        address = json.loads(path.read_text())
+        path.write_text(json.dumps({**address, "token": "wrong"}))
+        await why("kettle/seen", *at(cluster))
+        refused = capsys.readouterr().out
+        path.write_text(json.dumps(address))
+        await why("configmap/seen", *at(cluster))
+        other = capsys.readouterr().out
+    assert "its journal cannot be read" in refused
+    assert "not known: no operator" in other

@@ -17,7 +17,7 @@ _SKIPPED = frozenset(
 
 
 class RelatedObjects(msgspec.Struct, frozen=True):
-    """What was read around an object; `unread` are the kinds that the user may not list."""
+    """What was read around an object; `unread` says what could not be read, and why."""
 
     children: list[JsonObject] = []
     events: list[JsonObject] = []
@@ -37,8 +37,8 @@ async def read_related(client: Client, found: JsonObject) -> RelatedObjects:
         async with limit:
             try:
                 listed = await client.list(kind, namespace=namespace if kind.namespaced else "")
-            except ApiError:
-                unread.append(kind.resource)
+            except ApiError as error:
+                unread.append(str(error))
                 return []
         return [each for each in listed if uid in _owner_uids(each)]
 
@@ -50,8 +50,8 @@ async def read_related(client: Client, found: JsonObject) -> RelatedObjects:
         events = await client.list(
             _EVENT, namespace=namespace or "default", fields=f"involvedObject.uid={uid}"
         )
-    except ApiError:
-        unread.append("events")
+    except ApiError as error:
+        unread.append(str(error))
     return RelatedObjects(children, events, sorted(unread))
 
 

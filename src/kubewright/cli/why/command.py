@@ -96,7 +96,7 @@ async def _from_cluster(
         try:
             document = await client.get(kind, name, place)
         except NotFound as error:
-            if not journals:
+            if not any(journal.reconciles for journal in journals):
                 raise SourceError(str(error)) from None
             document = {"kind": kind.kind, "metadata": {"namespace": place, "name": name}}
             return explain(document, RelatedObjects(), journals, now=now, limit=limit, exists=False)

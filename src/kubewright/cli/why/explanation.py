@@ -156,7 +156,7 @@ def _waits(
             yield f"the finalizer {finalizer}: the object is deleted when its owner has removed it"
     for journal in journals:
         for problem in journal.problems:
-            yield f"the cache of {journal.source}: {problem}"
+            yield f"{journal.source}: {problem}"
         if journal.lease and not journal.leading:
             yield f"the lease {journal.lease}: {journal.source} does not hold it, and reconciles nothing"
     last: dict[str, ReconcileRecord] = {record.controller: record for record in reconciles}

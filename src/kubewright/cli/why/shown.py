@@ -47,7 +47,7 @@ def explanation_lines(found: Explanation, *, now: datetime, verbose: bool) -> It
             times = f" ({event.count} times)" if event.count > 1 else ""
             yield f"  {_ago(event.at, now)}  {event.type} {event.reason}: {_cut(event.note, verbose)}{times}"
     if found.unread:
-        yield f"Not read, as this user may not list it: {', '.join(found.unread)}"
+        yield f"Not read: {'; '.join(found.unread)}"
 
 
 def _facts(found: Explanation, now: datetime) -> Iterator[str]:
@@ -67,6 +67,8 @@ def _reconciles(found: Explanation, verbose: bool) -> Iterator[str]:
         return
     earlier = f", {found.earlier_reconciles} earlier ones not shown" if found.earlier_reconciles else ""
     yield f"Reconciles (from {found.source}{earlier})"
+    if not found.reconciles:
+        yield "  none of this object in its journal"
     for record in found.reconciles:
         yield from _reconcile(record, verbose)
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -56,10 +57,9 @@ def journal_file(operator: str) -> Path:
 
 
 async def running_journals(wanted: Wanted) -> list[ObjectJournal]:
-    """Ask the operators that this user runs on this machine; return the responses that know the object."""
+    """Ask the operators that this user runs on this machine; return those that reconcile the object's kind."""
     addresses = await asyncio.to_thread(lambda: list(_addresses()))
-    found = [journal for address in addresses if (journal := await _ask(address, wanted)) is not None]
-    return [journal for journal in found if journal.reconciles]
+    return [journal for address in addresses if (journal := await _ask(address, wanted)) is not None]
 
 
 class RecordedObject(NamedTuple):
@@ -73,10 +73,10 @@ class RecordedObject(NamedTuple):
 def read_record(path: Path, resource: str, namespace: str, name: str) -> RecordedObject:
     """Read the reconciles of an object from a record file, line by line; the file may be large.
 
-    `resource` is a kind, plural or short form of it, with or without its group, as on the command line.
+    `resource` is a kind or its plural, with or without its group, as on the command line. A second pass finds the
+    object by its uid: its versions stand before the reconciles that refer to them.
     """
     reconciles, dropped, unreadable = list[ReconcileRecord](), 0, 0
-    latest: JsonObject | None = None
     kinds: set[str] = set()
     try:
         for line in read_lines(path):
@@ -89,15 +89,15 @@ def read_record(path: Path, resource: str, namespace: str, name: str) -> Recorde
                         and _is_called(record, resource)
                     ):
                         reconciles.append(record)
-                case ObjectLine(object=document):
-                    if _is_wanted(document, resource, namespace, name):
-                        latest = document
                 case DroppedLine():
                     dropped += line.reconciles
                 case UnreadableLine():
                     unreadable += 1
                 case _:
                     pass
+        uids = {record.uid for record in reconciles if record.uid}
+        versions = (line for line in read_lines(path) if isinstance(line, ObjectLine) and line.uid in uids)
+        latest = next(iter(deque(versions, maxlen=1)), None)
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror}") from None
     except RecordFileError as error:
@@ -107,7 +107,8 @@ def read_record(path: Path, resource: str, namespace: str, name: str) -> Recorde
         known = f"; it has reconciles of {', '.join(sorted(kinds))}" if kinds else "; it has no reconciles"
         raise SourceError(f"{path} has no reconcile of {resource}/{name} in namespace {namespace}{known}")
     return RecordedObject(
-        ObjectJournal(source=f"the record {path}{skipped}", reconciles=reconciles, dropped=dropped), latest
+        ObjectJournal(source=f"the record {path}{skipped}", reconciles=reconciles, dropped=dropped),
+        None if latest is None else latest.object,
     )
 
 
@@ -115,18 +116,6 @@ def _is_called(record: ReconcileRecord, resource: str) -> bool:
     plain, _, group = resource.lower().partition(".")
     plural = record.resource.partition(".")[0]
     return plain in (record.kind.lower(), plural) and (not group or group == record.group)
-
-
-def _is_wanted(document: JsonObject, resource: str, namespace: str, name: str) -> bool:
-    plain, _, group = resource.lower().partition(".")
-    metadata: JsonObject = document["metadata"]
-    kind = str(document.get("kind", "")).lower()
-    return (
-        metadata.get("name") == name
-        and metadata.get("namespace", "") in (namespace, "")
-        and plain.removesuffix("s") in (kind, kind.removesuffix("s"))
-        and (not group or str(document.get("apiVersion", "")).startswith(f"{group}/"))
-    )
 
 
 class _Address(NamedTuple):
@@ -171,6 +160,7 @@ def _is_running(pid: int) -> bool:
 
 class _JournalPage(msgspec.Struct):
     operator: str
+    kinds: list[str]
     dropped: int = 0
     leading: bool = True
     lease: str = ""
@@ -179,7 +169,7 @@ class _JournalPage(msgspec.Struct):
 
 
 async def _ask(address: _Address, wanted: Wanted) -> ObjectJournal | None:
-    """Ask one operator; return None if it has ended in the meantime."""
+    """Ask one operator; return None if it does not reconcile the kind, or has ended in the meantime."""
     request = ApiRequest(
         method="GET",
         path="/journal",
@@ -194,7 +184,12 @@ async def _ask(address: _Address, wanted: Wanted) -> ObjectJournal | None:
         async with Client(config) as client:
             response = await client.raw(request)
         page = msgspec.json.decode(response.body, type=_JournalPage)
-    except (ApiError, ConnectionFailed, msgspec.MsgspecError):
+    except ConnectionFailed:
+        return None
+    except (ApiError, msgspec.MsgspecError) as error:
+        source = f"the operator {address.operator} (process {address.pid})"
+        return ObjectJournal(source=source, problems=[f"its journal cannot be read: {error}"])
+    if f"{wanted.kind}.{wanted.group}" not in page.kinds:
         return None
     return ObjectJournal(
         source=f"the operator {page.operator} (process {address.pid})",
