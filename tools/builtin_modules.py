@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from builtin_facts import GROUPS, META, META_TYPES, REFERENCE, Facts
@@ -47,6 +48,27 @@ SCALARS = {
     "boolean": ("bool", "False"),
 }
 NAMES = {"openAPIV3Schema": "openapi_v3_schema"}
+# The kinds of a group that has too many classes to create them all at each start: each part becomes a module, with the
+# classes that its kinds use and no earlier part has. What no part uses is in the last.
+PARTS: dict[str, dict[str, tuple[str, ...]]] = {
+    "core_v1": {
+        "basic": (
+            "Binding",
+            "ComponentStatus",
+            "ConfigMap",
+            "Event",
+            "LimitRange",
+            "Namespace",
+            "ResourceQuota",
+            "Secret",
+            "ServiceAccount",
+        ),
+        "services": ("Endpoints", "Service"),
+        "volumes": ("PersistentVolume", "PersistentVolumeClaim"),
+        "nodes": ("Node",),
+        "pods": ("Pod", "PodTemplate", "ReplicationController"),
+    }
+}
 SCALE = 'Scale(spec=".spec.replicas", status=".status.replicas", selector=".status.selector")'
 
 
@@ -75,9 +97,10 @@ def render(facts: Facts) -> dict[str, str]:
     first = (
         "The kinds that every cluster has, one module for each group and version; import the module you need."
     )
-    return {f"{name}.py": writer.module(name) for name in names} | {
-        "__init__.py": f'"""{first}\n\n{listed}\n"""\n'
-    }
+    found = {"__init__.py": f'"""{first}\n\n{listed}\n"""\n'}
+    for name in names:
+        found |= writer.package(name) if name in PARTS else {f"{name}.py": writer.module(name)}
+    return found
 
 
 class Writer:
@@ -86,6 +109,8 @@ class Writer:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.modules = self.modules_of_types()
+        # Where the classes of the group that is being written are, if it has parts.
+        self.places: dict[str, str] = {}
         self.classes = [name for name in facts.schemas if self.is_class(name)]
         self.needing = self.types_that_need_arguments()
         self.fields = {
@@ -192,19 +217,76 @@ class Writer:
         text = self.type_text(prop, needs)
         return f"{text} | None" if reference(prop) in TIMES else text
 
+    def package(self, module: str) -> dict[str, str]:
+        """Return the modules of a group's parts, and a package that imports their names on demand."""
+        parts = self.parts_of(module)
+        self.places = {name: f"{module}.{part}" for part, names in parts.items() for name in names}
+        found = {
+            f"{module}/{part}.py": self.classes_text(module, f"{module}.{part}", names)
+            for part, names in parts.items()
+        }
+        self.places = {}
+        short = {
+            part: sorted(name.rpartition(".")[2] for name in names) for part, names in sorted(parts.items())
+        }
+        lines = [
+            f'"""{title(module)}; written by tools/generate_builtin.py.',
+            "",
+            "Each module is imported when one of its classes is first used.",
+            '"""',
+            "",
+            "from typing import TYPE_CHECKING",
+            "",
+            "from kubewright.api.on_demand import names_on_demand",
+            "",
+            "if TYPE_CHECKING:",
+            *(
+                f"    from kubewright.api.builtin.{module}.{part} import {', '.join(names)}"
+                for part, names in short.items()
+            ),
+            "else:",
+            f"    __getattr__, __dir__ = names_on_demand(__name__, {short!r})",
+        ]
+        return found | {
+            f"{module}/__init__.py": "\n".join(lines) + listing([*chain.from_iterable(short.values())])
+        }
+
+    def parts_of(self, module: str) -> dict[str, list[str]]:
+        """Divide the classes of a group, each to the first part whose kinds use it."""
+        left = [name for name in self.fields if self.modules[name] == module]
+        parts: dict[str, list[str]] = {}
+        for part, kinds in PARTS[module].items():
+            used = self.used_by([name for name in left if name.rpartition(".")[2] in kinds])
+            parts[part] = [name for name in left if name in used]
+            left = [name for name in left if name not in used]
+        parts[part] += left
+        return parts
+
+    def used_by(self, names: list[str]) -> set[str]:
+        """Return classes and all that their fields name, directly or not."""
+        found: set[str] = set()
+        waiting = [*names]
+        while waiting:
+            name = waiting.pop()
+            if name in self.fields and name not in found:
+                found.add(name)
+                waiting += [needed for item in self.fields[name] for needed in item.needs]
+        return found
+
     def module(self, module: str) -> str:
         names = [name for name in self.fields if self.modules[name] == module]
         if module == "meta_v1":
             needed = set[str]().union(*(item.needs for fields in self.fields.values() for item in fields))
             names = [name for name in names if name in needed or name.removeprefix(META) in META_TYPES]
+        return self.classes_text(module, module, names)
+
+    def classes_text(self, module: str, place: str, names: list[str]) -> str:
+        """Return the text of a module with these classes of a group."""
         ordered = self.in_order(names)
         body = "\n\n".join(self.class_text(name, module) for name in ordered)
-        exported = sorted(name.rpartition(".")[2] for name in ordered) + list(
-            SHARED if module == "meta_v1" else ()
-        )
-        listed = "".join(f'    "{name}",\n' for name in sorted(exported))
-        head = f'"""{title(module)}; written by tools/generate_builtin.py."""\n\n{self.imports(ordered, body, module)}'
-        return f"{head}\n\n{body}\n\n__all__ = [\n{listed}]\n"
+        exported = [name.rpartition(".")[2] for name in ordered] + list(SHARED if module == "meta_v1" else ())
+        head = f'"""{title(module)}; written by tools/generate_builtin.py."""\n\n{self.imports(ordered, body, place)}'
+        return f"{head}\n\n{body}\n{listing(exported)}"
 
     def in_order(self, names: list[str]) -> list[str]:
         """Put each class after those that its fields name."""
@@ -234,7 +316,7 @@ class Writer:
             if used or (module == "meta_v1" and word in SHARED):
                 imported.setdefault(f"kubewright.api.{source}", set()).add(word)
         for needed in set[str]().union(*(item.needs for name in names for item in self.fields[name])):
-            source = self.modules[needed]
+            source = self.places.get(needed) or self.modules[needed]
             if source != module:
                 short = needed.rpartition(".")[2]
                 imported.setdefault(f"kubewright.api.builtin.{source}", set()).add(short)
@@ -278,6 +360,12 @@ class Writer:
         if f"{main['name']}/scale" in names:
             said.append(f"scale={SCALE}")
         return said
+
+
+def listing(names: list[str]) -> str:
+    """Return the text of `__all__`."""
+    listed = "".join(f'    "{name}",\n' for name in sorted(names))
+    return f"\n__all__ = [\n{listed}]\n"
 
 
 def reference(prop: dict[str, Any]) -> str | None:

@@ -26,7 +26,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
-    parser.add_argument("--refresh", action="store_true", help="read the facts anew first")
+    parser.add_argument("--refresh", action="store_true", help="read the facts again first")
     arguments = parser.parse_args()
     if arguments.refresh:
         sources = Sources()
@@ -41,12 +41,13 @@ def main() -> int:
         return check(modules)
     TARGET.mkdir(parents=True, exist_ok=True)
     for name, text in modules.items():
+        (TARGET / name).parent.mkdir(exist_ok=True)
         (TARGET / name).write_text(text)
     return 0
 
 
 def check(modules: dict[str, str]) -> int:
-    found = {path.name: path.read_text() for path in TARGET.glob("*.py")}
+    found = {str(path.relative_to(TARGET)): path.read_text() for path in TARGET.rglob("*.py")}
     stale = sorted(name for name in found.keys() | modules.keys() if found.get(name) != modules.get(name))
     for name in stale:
         print(f"{(TARGET / name).relative_to(ROOT)} is stale: run tools/generate_builtin.py", file=sys.stderr)

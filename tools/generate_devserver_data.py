@@ -3,8 +3,9 @@
     tools/generate_devserver_data.py            write src/kubewright/devserver/data
     tools/generate_devserver_data.py --check    fail when the committed bundle is not what the sources give
 
-Names, types, numbers and defaults are taken over; description texts are not. Without the sources (a Go
-module cache with the release that bundle.json names) the check falls back to the hashes recorded in the bundle.
+Names, types, numbers and defaults are taken over; description texts are not. The release of the project is written
+as it is, the earlier releases that bundle.json names as differences to it. Without the sources (a Go module cache
+with these releases) the check falls back to the hashes recorded in the bundle.
 """
 
 from __future__ import annotations
@@ -20,8 +21,22 @@ from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 from go_sources import BUNDLE, GoField, Sources, document_name
+from release_data import (
+    GATED_SUBRESOURCES,
+    Marks,
+    bootstrap_roles,
+    difference,
+    dropped_fields,
+    enabled_minors,
+    feature_defaults,
+    gated_fields,
+    identity,
+    legacy_betas,
+    removed_flow_schemas,
+)
 
 DATA = BUNDLE.parent
+BOOTSTRAP = DATA.parent / "auth/bootstrap.json"
 
 # Go import path -> (short package name in the table, prefix of its OpenAPI definitions)
 API = "k8s.io/api/"
@@ -181,13 +196,14 @@ def parse_references(table: Table, sources: Sources) -> None:
         parsed |= new
 
 
-def served_versions(discovery: JsonObject) -> list[tuple[str, JsonObject]]:
-    """List group versions a default server serves: the stable ones, in the server's order."""
+def served_versions(discovery: JsonObject, betas: set[tuple[str, str]]) -> list[tuple[str, JsonObject]]:
+    """List group versions a default server serves: the stable ones and old betas, in the server's order."""
     return [
-        (group["metadata"].get("name", ""), version)
+        (name, version)
         for group in discovery["items"]
+        for name in [group["metadata"].get("name", "")]
         for version in group["versions"]
-        if re.fullmatch(r"v\d+", version["version"])
+        if re.fullmatch(r"v\d+", version["version"]) or (name.partition(".")[0], version["version"]) in betas
     ]
 
 
@@ -220,32 +236,133 @@ def is_kind(rows: list[list[JsonObject]]) -> bool:
     return any(row[2] == "meta/v1.TypeMeta" and row[3] & INLINE for row in rows)
 
 
-def build(sources: Sources) -> dict[str, bytes]:
-    """Make every file of the bundle, by file name."""
+@dataclass(frozen=True)
+class Release:
+    """The documents of one release."""
+
+    types: JsonObject
+    discovery: JsonObject
+    openapi: dict[str, JsonObject]
+    """By file name."""
+    rendered_types: bytes
+    marks: Marks
+    """Fields that the release marks with feature gates."""
+
+
+def read_release(sources: Sources, features: dict[str, bool]) -> Release:
+    """Make the documents of a release."""
     core = sources.discovery("", "v1")
-    versions = served_versions(sources.aggregated_discovery())
-    table, definitions, files = Table(), dict[str, JsonObject](), dict[str, bytes]()
+    versions = served_versions(sources.aggregated_discovery(), legacy_betas(sources))
+    table, openapi, packages = Table(), dict[str, JsonObject](), list[tuple[str, str]]()
+    definitions: dict[str, JsonObject] = {}
     parse_package(table, sources, "k8s.io/apimachinery/pkg/apis/meta/v1")
     parse_package(table, sources, "k8s.io/apimachinery/pkg/types")
     for group, version in [("", "v1"), *((group, version["version"]) for group, version in versions)]:
         path = package_of(group, version)
         package = short_package(path)
+        packages.append((path, package))
         names = [f"{package}.{name}" for name in sorted(parse_package(table, sources, path))]
         kinds = [name for name in names if is_kind(table.structs[name])]
         table.kinds[f"{group}/{version}"] = {name.rsplit(".", 1)[1]: name for name in kinds}
         document = read_openapi(sources, group, version)
         definitions.update(document["components"]["schemas"])
-        files[f"openapi/{document_name(group, version)}.json.xz"] = compressed(document)
+        openapi[document_name(group, version)] = document
+    for version in ("v1", "v1beta1"):
+        # Webhooks are sent these; they are not served.
+        path = f"{API}admission/{version}"
+        parse_package(table, sources, path)
+        table.kinds[f"admission.k8s.io/{version}"] = {
+            "AdmissionReview": f"{short_package(path)}.AdmissionReview"
+        }
     meta_kinds = [
         n for n, rows in sorted(table.structs.items()) if n.startswith("meta/v1.") and is_kind(rows)
     ]
     table.kinds["meta.k8s.io/v1"] = {name.rsplit(".", 1)[1]: name for name in meta_kinds}
     parse_references(table, sources)
     add_schema_facts(table, definitions)
-    files["types.json"] = render_table(table)
-    files["discovery.json"] = render_lines("groups", discovery_groups(core, versions))
+    groups = discovery_groups(core, versions)
+    remove_gated_subresources(groups, openapi, features)
+    rendered = render_table(table)
+    return Release(json.loads(rendered), groups, openapi, rendered, gated_fields(sources, packages))
+
+
+def remove_gated_subresources(
+    groups: list[JsonObject], openapi: dict[str, JsonObject], features: dict[str, bool]
+) -> None:
+    """Remove subresources whose feature gate is off."""
+    off = {key for key, gate in GATED_SUBRESOURCES.items() if not features[gate]}
+    for row in groups:
+        for resource in row["resources"]:
+            group, name = row["group"], resource["name"]
+            parts = resource["subresources"]
+            resource["subresources"] = [part for part in parts if (group, name, part["name"]) not in off]
+    for group, name, part in off:
+        for document in openapi.values():
+            document["paths"] = {
+                path: item
+                for path, item in document["paths"].items()
+                if not (
+                    path.endswith(f"/{name}/{{name}}/{part}")
+                    and path.startswith(f"/apis/{group}/" if group else "/api/")
+                )
+            }
+
+
+def build(sources: Sources) -> dict[str, bytes]:
+    """Make every file of the bundle, by file name."""
+    every = [sources, *earlier(sources)]
+    defaults = {item.minor: feature_defaults(item) for item in every}
+    present, files = read_release(sources, defaults[sources.minor]), dict[str, bytes]()
+    for name, document in present.openapi.items():
+        files[f"openapi/{name}.json.xz"] = compressed(document)
+    files["types.json"] = present.rendered_types
+    files["discovery.json"] = render_lines("groups", present.discovery)
+    files["features.json"] = render_features(enabled_minors(defaults))
+    recorded: list[JsonObject] = json.loads(BOOTSTRAP.read_text())
+    releases = {item.minor: read_release(item, defaults[item.minor]) for item in every[1:]}
+    marks = [release.marks for release in (present, *releases.values())]
+    dropped = dropped_fields(present.types, defaults[sources.minor], present.marks, [])
+    files["dropped.json"] = (json.dumps(dropped, indent=1) + "\n").encode()
+    for item in every[1:]:
+        release, features = releases[item.minor], defaults[item.minor]
+        document = release_difference(item, release, present, recorded)
+        document["dropped"] = dropped_fields(release.types, features, release.marks, marks)
+        files[f"releases/1.{item.minor}.json.xz"] = compressed(document)
     files["bundle.json"] = render_bundle(files)
     return files
+
+
+def earlier(sources: Sources) -> list[Sources]:
+    """Return the sources of the earlier releases that bundle.json names."""
+    releases: dict[str, str] = json.loads(BUNDLE.read_text())["releases"]
+    return [sources.of(version) for version in releases.values()]
+
+
+def release_difference(
+    sources: Sources, release: Release, present: Release, recorded: list[JsonObject]
+) -> JsonObject:
+    """Return how an earlier release differs from the present one."""
+    roles = {identity(item): item for item in bootstrap_roles(sources)}
+    # What is recorded and is not a role is the same in all of these releases.
+    bootstrap = [item for item in recorded if not item["apiVersion"].startswith("rbac.authorization.k8s.io/")]
+    return {
+        "types": difference(present.types, release.types),
+        "discovery": difference(present.discovery, release.discovery),
+        "openapi": {
+            name: difference(present.openapi.get(name, {}), document)
+            for name, document in release.openapi.items()
+        },
+        "hashes": {
+            name: hashlib.sha256(document_text(document)).hexdigest()
+            for name, document in release.openapi.items()
+        },
+        "bootstrap": difference(recorded, [*roles.values(), *bootstrap, *removed_flow_schemas(sources)]),
+    }
+
+
+def render_features(minors: dict[str, list[int]]) -> bytes:
+    lines = ",\n".join(f"{compact(name)}:{compact(value)}" for name, value in minors.items())
+    return f"{{\n{lines}\n}}\n".encode()
 
 
 def read_openapi(sources: Sources, group: str, version: str) -> JsonObject:
@@ -258,9 +375,12 @@ def read_openapi(sources: Sources, group: str, version: str) -> JsonObject:
     return document
 
 
+def document_text(document: JsonObject) -> bytes:
+    return json.dumps(document, separators=(",", ":"), sort_keys=True).encode()
+
+
 def compressed(document: JsonObject) -> bytes:
-    text = json.dumps(document, separators=(",", ":"), sort_keys=True)
-    return lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
+    return lzma.compress(document_text(document), preset=9 | lzma.PRESET_EXTREME)
 
 
 def compact(value: JsonObject) -> str:
@@ -377,15 +497,22 @@ def differs(name: str, left: dict[str, bytes], right: dict[str, bytes]) -> bool:
     return content(name, left[name]) != content(name, right[name])
 
 
+def missing_sources(sources: Sources) -> list[str]:
+    """Return the releases whose Go modules are not in the module cache."""
+    return [item.version for item in (sources, *earlier(sources)) if not item.present()]
+
+
 def check(sources: Sources) -> int:
     present = committed()
-    if sources.present():
+    if not (missing := missing_sources(sources)):
         expected = build(sources)
         changed = [
             name for name in sorted(expected.keys() | present.keys()) if differs(name, expected, present)
         ]
     else:
-        print(f"Go modules of Kubernetes {sources.version} are not here: checking the recorded hashes only")
+        print(
+            f"Go modules of Kubernetes {', '.join(missing)} are not here: checking the recorded hashes only"
+        )
         recorded = json.loads(present["bundle.json"])["sha256"]
         rest = {name: data for name, data in present.items() if name != "bundle.json"}
         found = json.loads(render_bundle(rest))["sha256"]
@@ -397,9 +524,9 @@ def check(sources: Sources) -> int:
 
 
 def write(sources: Sources) -> int:
-    if not sources.present():
+    if missing := missing_sources(sources):
         print(
-            f"needs the Go modules of Kubernetes {sources.version}: run `scripts/kubernetes --only version`"
+            f"needs the Go modules of Kubernetes {', '.join(missing)}: run `scripts/kubernetes --only version`"
         )
         return 1
     files = build(sources)

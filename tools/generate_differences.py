@@ -25,7 +25,8 @@ INTRODUCTION = """\
 `conformance_coverage.py` lists which request covers which feature. `scripts/compare` does the same with generated \
 requests, on as many seeds as you like. `tests/clients` compares kubectl's output in the same way, and runs the official \
 Python client, kopf, lightkube, kr8s and controller-runtime.
-A difference that is not listed here is a bug. The list is `tests/compare/allowed.yaml`.
+A difference that is not listed here is a bug. The list is `tests/compare/allowed.yaml`. It is about the newest version; what of \
+earlier ones is emulated is in [Test against several Kubernetes versions](how-to/kubernetes-versions.md).
 """
 
 

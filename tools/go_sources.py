@@ -12,7 +12,7 @@ from typing import Any
 
 BUNDLE = Path(__file__).resolve().parents[1] / "src/kubewright/devserver/data/bundle.json"
 # What the generators read, besides k8s.io/kubernetes itself.
-MODULES = ("api", "apimachinery", "apiextensions-apiserver", "kube-aggregator")
+MODULES = ("api", "apimachinery", "apiextensions-apiserver", "apiserver", "kube-aggregator")
 
 _STRUCT = re.compile(r"^type (\w+) struct ?\{(\}|\n.*?^\})", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r"^\t(?:(\w+)\s+)?(\S+)\s+`([^`]*)`")
@@ -21,12 +21,12 @@ _IMPORT = re.compile(r'^\s*(?:import\s+)?(?:(\w+)\s+)?"(k8s\.io/[^"]+)"', re.MUL
 
 
 def release() -> str:
-    """Return the Kubernetes release of the project, such as `1.36.4`."""
+    """Return the Kubernetes release of the project, such as `1.37.1`."""
     return json.loads(BUNDLE.read_text())["kubernetes"]
 
 
 def staging_version(version: str) -> str:
-    """Return the version of the k8s.io modules that are published with a release: `v0.36.4` for `1.36.4`."""
+    """Return the version of the k8s.io modules that are published with a release: `v0.37.1` for `1.37.1`."""
     return f"v0.{version.split('.', 1)[1]}"
 
 
@@ -65,7 +65,12 @@ class Sources:
     def __init__(self, version: str = "", cache: Path | None = None) -> None:
         self.version = version or release()
         self._cache = cache or module_cache()
+        self.minor = int(self.version.split(".")[1])
         self._kubernetes = self._cache / f"k8s.io/kubernetes@v{self.version}"
+
+    def of(self, version: str) -> "Sources":
+        """Return the sources of another release in the same cache."""
+        return Sources(version, self._cache)
 
     def present(self) -> bool:
         """Return True if the modules that the generators read are in the cache."""
@@ -75,6 +80,8 @@ class Sources:
     def package(self, path: str) -> Path:
         """Return the folder of a Go package."""
         host, module, *rest = path.split("/")
+        if module == "kubernetes":
+            return self._kubernetes / "/".join(rest)
         return self._cache / host / f"{module}@{staging_version(self.version)}" / "/".join(rest)
 
     def files(self, path: str) -> Iterator[GoFile]:
@@ -133,7 +140,7 @@ def module_cache() -> Path:
     if folder := os.environ.get("GOMODCACHE"):
         return Path(folder)
     try:
-        answer = subprocess.run(["go", "env", "GOMODCACHE"], capture_output=True, text=True, check=True)
+        result = subprocess.run(["go", "env", "GOMODCACHE"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return Path.home() / "go" / "pkg" / "mod"
-    return Path(answer.stdout.strip())
+    return Path(result.stdout.strip())

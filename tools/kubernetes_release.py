@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 GOLDEN = ROOT / "tests/api/golden"
 # Go modules that use controller-runtime: what benchmarks compare with, and the operator that envtest's tests run.
 GO_PROJECTS = (ROOT / "benchmarks/controller_runtime", ROOT / "tests/languages/go")
-# controller-runtime 0.24 is made for Kubernetes 1.36, 0.25 for 1.37, and so on.
+# controller-runtime 0.25 is made for Kubernetes 1.37, 0.26 for 1.38, and so on.
 CONTROLLER_RUNTIME, CONTROLLER_RUNTIME_LAG = "sigs.k8s.io/controller-runtime", 12
 # Where text or code that does not read bundle.json names the release: the group is replaced.
 RELEASE, MINOR = r"(\d+\.\d+\.\d+)", r"(\d+\.\d+)"
@@ -33,13 +33,14 @@ MENTIONS = {
     "docs/how-to/envtest-java.md": [rf"k8s/{RELEASE}-linux", rf"API_SERVER_VERSION={RELEASE} "],
     "docs/how-to/testing-matrix.md": [
         rf"\| Kubernetes, real control plane \| {RELEASE} \|",
-        rf"\| Kubernetes, embedded server \| behaves like {MINOR} \|",
+        rf"\| Kubernetes, embedded server \| behaves like {MINOR}, or like",
         rf"for version in {MINOR} ",
     ],
     "src/kubewright/cli/doctor/cluster.py": [r"OLDEST_SERVER, NEWEST_SERVER = \d+, (\d+)\n"],
 }
 BY_HAND = """\
-read the changes of the recorded answers (git diff --stat tests): each is work in src/kubewright/devserver
+read the changes of the recorded responses (git diff --stat tests): each is work in src/kubewright/devserver
+make the embedded server respond as recorded: CONTRIBUTING.md says how, and where the causes are
 compare the feature gates that the release turns on with src/kubewright/devserver/builtin and .../admission
 give new kinds and fields their rules in src/kubewright/devserver/builtin and cases in tests/devserver/builtin/cases
 run scripts/test and scripts/test --server real, then .ci/run
@@ -96,7 +97,7 @@ def _shown(*command: str | Path) -> None:
 
 
 def set_version(version: str) -> None:
-    """Download the modules of a release, then write the release to bundle.json and to the texts that name it."""
+    """Download the modules of a release and of the earlier ones, then write the release to bundle.json and to the texts that name it."""
     download(version)
     bundle = json.loads(BUNDLE.read_text())
     previous, releases = bundle["kubernetes"], dict(bundle["releases"])
@@ -104,6 +105,8 @@ def set_version(version: str) -> None:
         releases[minor(previous)] = previous
     releases.pop(minor(version), None)
     ordered = dict(sorted(releases.items(), key=lambda item: int(item[0].split(".")[1])))
+    for earlier in ordered.values():
+        download(earlier)
     BUNDLE.write_text(
         json.dumps({**bundle, "kubernetes": version, "releases": ordered}, indent=1) + "\n", encoding="utf-8"
     )
@@ -129,8 +132,8 @@ def download(version: str) -> None:
             check=False,
         )
         if done.returncode:
-            answer = json.loads(done.stdout) if done.stdout.startswith("{") else {}
-            reason = " ".join(str(answer.get("Error") or _last_line(done.stderr)).split())
+            reply = json.loads(done.stdout) if done.stdout.startswith("{") else {}
+            reason = " ".join(str(reply.get("Error") or _last_line(done.stderr)).split())
             raise StepError(f"Kubernetes {version} is not available as Go modules: {reason}")
 
 
@@ -155,7 +158,7 @@ def mention(text: str, name: str, patterns: Sequence[str], version: str) -> str:
 
 
 def minor(version: str) -> str:
-    """Return the minor version of a release: `1.36` of `1.36.4`."""
+    """Return the minor version of a release: `1.37` of `1.37.1`."""
     return version.rpartition(".")[0]
 
 
@@ -175,7 +178,7 @@ def record_golden(_: str) -> None:
         if done.returncode:
             raise StepError(f"`go run record.go {file.stem}` exited with {done.returncode}")
         file.write_text(done.stdout)
-        print(f"  {file.stem}: {len(json.loads(done.stdout)['cases'])} answers")
+        print(f"  {file.stem}: {len(json.loads(done.stdout)['cases'])} responses")
 
 
 def update_go_projects(version: str) -> None:
@@ -209,7 +212,7 @@ STEPS = (
     Step("version", "download the Go modules; write the release to bundle.json and to texts", set_version),
     Step(
         "data",
-        "generate the embedded server's types, discovery and OpenAPI",
+        "generate the embedded server's types, discovery, OpenAPI and feature gates, and those of earlier releases",
         python("tools/generate_devserver_data.py"),
     ),
     Step("kinds", "generate kubewright.api.builtin", python("tools/generate_builtin.py", "--refresh")),
@@ -246,7 +249,7 @@ def chosen_steps(only: Sequence[str], start: str) -> list[Step]:
 
 
 def check_version(version: str, steps: Sequence[Step]) -> str:
-    """Return the release to work on; raise StepError if the steps cannot use the one that was asked for."""
+    """Return the release to work on; raise StepError if the steps cannot use the requested one."""
     present = release()
     if not version:
         if len(steps) == len(STEPS):
@@ -292,7 +295,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/kubernetes", description=(__doc__ or "").split("\n", 1)[0], allow_abbrev=False
     )
-    parser.add_argument("version", metavar="VERSION", nargs="?", default="", help="e.g. 1.36.4")
+    parser.add_argument("version", metavar="VERSION", nargs="?", default="", help="e.g. 1.37.1")
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--only", action="append", default=[], choices=names, metavar="STEP", help="run this step; repeatable"
@@ -310,7 +313,8 @@ def main() -> int:
             print(f"{step.name:14} {step.title}")
         return 0
     # The steps use the release in bundle.json, not binaries that were built elsewhere.
-    os.environ.pop("KUBEBUILDER_ASSETS", None)
+    for name in ("KUBEBUILDER_ASSETS", "KUBEWRIGHT_KUBERNETES"):
+        os.environ.pop(name, None)
     steps, previous = chosen_steps(arguments.only, arguments.start), release()
     try:
         version = check_version(arguments.version, steps)

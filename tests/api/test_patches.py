@@ -201,3 +201,19 @@ def test_a_patch_may_copy_up_to_the_bound() -> None:
     assert json_patch({"a": text}, [{"op": "copy", "from": "/a", "path": "/b"}])["b"] == text
     with pytest.raises(PatchError, match="exceeding the limit"):
         json_patch({"a": text + "x"}, [{"op": "copy", "from": "/a", "path": "/b"}])
+
+
+def test_a_json_patch_sorts_the_maps_that_it_reaches_into() -> None:
+    document = {"z": {"y": 1, "x": {"b": 1, "a": 2}}, "list": [{"d": 1, "c": 2}, {"f": 1, "e": 2}]}
+    patched = json_patch(
+        document,
+        [
+            {"op": "add", "path": "/list/1/g", "value": {"k": 1, "j": 2}},
+            {"op": "copy", "from": "/list/1", "path": "/list/0"},
+            {"op": "remove", "path": "/z/y"},
+        ],
+    )
+    assert list(patched) == ["list", "z"]
+    assert [list(item) for item in patched["list"]] == [["e", "f", "g"], ["d", "c"], ["e", "f", "g"]]
+    assert list(patched["list"][0]["g"]) == ["k", "j"]
+    assert list(patched["z"]["x"]) == ["b", "a"]

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,20 +15,32 @@ from typing import Any
 
 import yaml
 
+from kubewright.devserver.data import RELEASE
 from kubewright.testing import eventually, find_binaries
 from kubewright.testing.controlplane import KUBERNETES
+from kubewright.testing.releases import minor_of
 
 HERE = Path(__file__).parent
 STORIES = sorted(path.stem for path in (HERE / "kubectl").glob("*.yaml"))
 
 
 def find_kubectl() -> Path | None:
-    """Find kubectl beside the control plane's programs, else on the path."""
+    """Find kubectl beside the control plane's programs, else on PATH if it is of the project's Kubernetes version.
+
+    Other versions print other messages and lack options.
+    """
     folder = find_binaries()
     if folder and os.access(folder / "kubectl", os.X_OK):
         return folder / "kubectl"
     found = shutil.which("kubectl")
-    return Path(found) if found else None
+    return Path(found) if found and _minor_version(found) == minor_of(RELEASE) else None
+
+
+def _minor_version(kubectl: str) -> tuple[int, int] | None:
+    """Return the minor version of a kubectl, or None if it does not print one."""
+    printed = subprocess.run([kubectl, "version", "--client"], capture_output=True, text=True, check=False)
+    found = re.search(r"Client Version: (v\d+\.\d+\.\d+)", printed.stdout)
+    return minor_of(found[1]) if found else None
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,7 @@ from kubewright.testing.hosting import RunningEnvironment
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from clients_kubectl import Kubectl, find_kubectl
-
-
-@pytest.fixture(scope="session")
-def kubectl_program() -> Path:
-    """Find kubectl: the control plane's own build, or one on the path."""
-    found = find_kubectl()
-    if found is None:
-        pytest.skip("no kubectl: run scripts/control-plane build, or set KUBEBUILDER_ASSETS")
-    return found
+from clients_kubectl import Kubectl
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +27,9 @@ def environment(server_name: ServerName) -> Iterator[RunningEnvironment]:
 
 
 @pytest_asyncio.fixture
-async def kubectl(kubectl_program: Path, cluster: Cluster, tmp_path: Path) -> Kubectl:
+async def kubectl(kubectl_path: Path, cluster: Cluster, tmp_path: Path) -> Kubectl:
     """Run kubectl in the test's namespace, with an empty cache."""
-    return Kubectl(kubectl_program, cluster.kubeconfig, cluster.namespace, tmp_path)
+    return Kubectl(kubectl_path, cluster.kubeconfig, cluster.namespace, tmp_path)
 
 
 @pytest.fixture

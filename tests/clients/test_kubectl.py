@@ -6,10 +6,13 @@ import pytest
 from clients_kubectl import STORIES, Kubectl, Recording, story
 
 
+@pytest.mark.usefixtures("project_release")
 @pytest.mark.parametrize("name", STORIES)
 async def test_kubectl_prints_the_same_as_on_a_real_cluster(name: str, kubectl: Kubectl) -> None:
     steps, recorded = story(name), Recording(name).read()
-    assert [step.command for step in steps] == [kept["command"] for kept in recorded], "record the story anew"
+    assert [step.command for step in steps] == [kept["command"] for kept in recorded], (
+        "record the story again"
+    )
     different: list[str] = []
     for step, kept in zip(steps, recorded, strict=True):
         wanted = "\n".join(kept["text"])

@@ -26,6 +26,7 @@ def garbage(case: CaseBuilder) -> None:
             metadata["finalizers"] = [chance.choice(("ex.io/f", "foregroundDeletion", "orphan"))]
         case.send("POST", _path(kind), {"metadata": metadata}, save={f"uid{index}": "metadata.uid"})
         made.append((kind, name))
+    _wait_until_seen(case)
     for index in chance.sample(range(_OBJECTS), chance.choice((1, 2, 3))):
         kind, name = made[index]
         policy = chance.choice(("Background", "Foreground", "Orphan", ""))
@@ -40,6 +41,20 @@ def garbage(case: CaseBuilder) -> None:
         case.prepare("PATCH", f"{_path(kind)}/{name}", {"metadata": {"finalizers": None}}, MERGE_PATCH)
     if released:
         _compare(case)
+
+
+def _wait_until_seen(case: CaseBuilder) -> None:
+    """Wait until the garbage collectors have seen all objects.
+
+    They read the events of a kind in their order, so they have when they delete a later object without an owner. A
+    dependent that is not known yet when its owner is orphaned is deleted instead.
+    """
+    missing = {"apiVersion": "v1", "kind": "ConfigMap", "name": "missing", "uid": "{run}"}
+    probe = {"name": "probe", "ownerReferences": [missing]}
+    for kind in _KINDS:
+        case.prepare("POST", _path(kind), {"metadata": probe})
+    for kind in _KINDS:
+        case.prepare("GET", f"{_path(kind)}/probe", until=lambda status, _: status == 404)
 
 
 def _path(kind: str) -> str:

@@ -179,11 +179,11 @@ def _watch(case: CaseBuilder, path: str, resource: str, revisions: int) -> None:
         query(path, **options),
         headers=chance.choice((None, None, None, TABLE, METADATA)),
         during=tuple(during),
-        pick=_without_late_bookmarks,
+        pick=without_late_bookmarks,
     )
 
 
-def _without_late_bookmarks(body: Any, values: Any) -> Any:
+def without_late_bookmarks(body: Any, values: Any) -> Any:
     """Return events without bookmarks, except that of the end of the initial events: others depend on the moment."""
     if not isinstance(body, list):
         return body

@@ -18,10 +18,12 @@ from compare_allowed import AllowList
 from compare_areas import AREAS, Area
 from compare_case import draw
 from compare_difference import Difference, first_difference, show
-from compare_servers import Servers, both
+from compare_servers import Servers, both, is_unreached
 from compare_shrink import Shrinker
 
+from kubewright.devserver import KubernetesRelease, UnknownReleaseError
 from kubewright.testing.controlplane import (
+    CONTROLLERS,
     KUBERNETES,
     SERVERS,
     binaries_folder,
@@ -38,6 +40,7 @@ class Finding:
 
     example: Difference
     origin: Difference
+    kubernetes: str
     count: int = 1
 
 
@@ -49,14 +52,19 @@ class Tally:
     compared: int = 0
     differences: int = 0
     unrepeatable: int = 0
+    unreached: int = 0
+    """Cases that ended because both servers did not reach a state that a step waits for."""
     allowed: Counter[str] = field(default_factory=Counter)
 
 
 class Comparison:
     """Play cases, and collect the differences by class."""
 
-    def __init__(self, servers: Callable[[Area], Servers], allowed: AllowList) -> None:
+    def __init__(
+        self, servers: Callable[[Area], Servers], allowed: AllowList, kubernetes: str = KUBERNETES
+    ) -> None:
         self._servers = servers
+        self._kubernetes = kubernetes
         self._allowed = allowed
         self.findings: dict[tuple[str, ...], Finding] = {}
         self.tallies: dict[str, Tally] = {}
@@ -70,6 +78,7 @@ class Comparison:
         pairings = servers.play(case)
         tally.requests += servers.sent - before
         tally.compared += len(pairings)
+        tally.unreached += any(is_unreached(pairing) for pairing in pairings)
         difference = first_difference(case, pairings)
         if difference is not None:
             self._count(servers, tally, difference)
@@ -90,7 +99,7 @@ class Comparison:
             tally.unrepeatable += 1
             return
         tally.differences += 1
-        finding = Finding(shrinker.shrink(difference), difference)
+        finding = Finding(shrinker.shrink(difference), difference, self._kubernetes)
         self.findings[difference.key] = finding
         print(f"\n{_heading(finding)}\n{show(finding.example)}", flush=True)
 
@@ -105,17 +114,21 @@ def _class(finding: Finding) -> str:
 
 def _repeat(finding: Finding) -> str:
     case = finding.origin.case
-    return f"scripts/compare --only {case.area} --seed {case.seed} --case {case.number}"
+    release = (
+        "" if finding.kubernetes == KUBERNETES else f" --kubernetes {finding.kubernetes.removeprefix('v')}"
+    )
+    return f"scripts/compare --only {case.area} --seed {case.seed} --case {case.number}{release}"
 
 
 def table(comparison: Comparison) -> str:
     """Return the summary."""
-    lines = [f"{'area':12} {'requests':>9} {'compared':>9} {'differences':>12} {'unrepeatable':>13}  allowed"]
+    titles = ("requests", "compared", "differences", "unrepeatable", "unreached")
+    lines = [f"{'area':12} {' '.join(titles)}  allowed"]
     for name, tally in comparison.tallies.items():
         allowed = ", ".join(f"{entry} {times}" for entry, times in sorted(tally.allowed.items())) or "-"
-        lines.append(
-            f"{name:12} {tally.requests:9} {tally.compared:9} {tally.differences:12} {tally.unrepeatable:13}  {allowed}"
-        )
+        numbers = " ".join(f"{getattr(tally, title):{len(title)}}" for title in titles)
+        lines.append(f"{name:12} {numbers}  {allowed}")
+    lines += ["", *(f"{name:12} {AREAS[name].covers}" for name in comparison.tallies)]
     return "\n".join(lines)
 
 
@@ -162,7 +175,7 @@ def compare(
 
         for area in areas:
             servers(area)
-        comparison = Comparison(servers, AllowList())
+        comparison = Comparison(servers, AllowList(), kubernetes)
         for seed in seeds:
             for area, number in budget.cases(areas, comparison):
                 comparison.play(area, seed, number)
@@ -192,7 +205,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--kubernetes",
         default=KUBERNETES,
         metavar="VERSION",
-        help=f"the real server's version (default: {KUBERNETES})",
+        help=f"the version of both servers, such as 1.33 (default: {KUBERNETES}); texts of errors and warnings are compared for the default only",
     )
     found = parser.parse_args(arguments)
     for name in ("seconds", "requests"):
@@ -201,11 +214,16 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
             parser.error(f"--{name} must be greater than 0, not {value:g}")
     if found.case is not None and found.case < 0:
         parser.error(f"--case must not be negative, not {found.case}")
-    found.kubernetes = f"v{found.kubernetes.removeprefix('v')}"
+    try:
+        found.kubernetes = f"v{KubernetesRelease.find(found.kubernetes).version}"
+    except UnknownReleaseError as error:
+        parser.error(f"--kubernetes: {error}")
     folder = find_binaries() if found.kubernetes == KUBERNETES else binaries_folder(found.kubernetes)
-    if folder is None or missing_binaries(folder, SERVERS):
+    chosen = [AREAS[found.only]] if found.only else AREAS.values()
+    programs = [*SERVERS, *(CONTROLLERS if any(area.controllers for area in chosen) else ())]
+    if folder is None or missing_binaries(folder, programs):
         parser.error(
-            f"the binaries of Kubernetes {found.kubernetes} are not there: run scripts/control-plane build"
+            f"the binaries of Kubernetes {found.kubernetes} are not there: run scripts/control-plane build --kubernetes {found.kubernetes}"
         )
     return found
 

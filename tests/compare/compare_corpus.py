@@ -236,7 +236,7 @@ def bend(obj: Any, made: Kind, chance: random.Random) -> Any:
     path = chance.choice(paths) if paths else ("spec",)
     holder = value_at(bent, path[:-1])
     way = chance.random()
-    if way < 0.12:
+    if way < 0.12 and paths:
         del holder[path[-1]]
     elif way < 0.22:
         holder[path[-1]] = copy(chance.choice(OTHERS))

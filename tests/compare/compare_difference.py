@@ -127,6 +127,12 @@ def _changes(
             else:
                 yield from _changes(real[key], embedded[key], (*at, key))
     elif isinstance(real, list) and isinstance(embedded, list):
+        if at[-1:] == ("causes",):
+            # Other values in messages must not change which causes are compared.
+            real, embedded = (
+                sorted(causes, key=lambda cause: (cause.get("field", ""), cause.get("reason", "")))
+                for causes in (real, embedded)
+            )
         for index in range(max(len(real), len(embedded))):
             if index >= len(embedded):
                 yield (*at, index), "only real"

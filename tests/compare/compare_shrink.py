@@ -10,6 +10,7 @@ from compare_difference import Difference, first_difference
 from compare_servers import Servers
 from conformance_exchange import Step
 
+REPLY = "https://{hook}/reply/"
 TRIES = 120
 """Replays for one difference."""
 SECONDS = 40.0
@@ -80,8 +81,26 @@ def _smaller_steps(step: Step) -> Iterator[Step]:
 
 
 def _smaller_values(value: Any) -> Iterator[Any]:
-    """Return the value with one part removed, large parts first."""
-    for path in sorted(places(value), key=len):
+    """Return the value with one part removed, large parts first, then with one segment less of a webhook's path."""
+    paths = sorted(places(value), key=len)
+    for path in paths:
+        if path[-1] == "namespaceSelector":
+            # Without it, a webhook or a policy would act on the objects of other cases.
+            continue
         made = copy(value)
         del value_at(made, path[:-1])[path[-1]]
         yield made
+    for path in paths:
+        for url in _smaller_urls(value_at(value, path)):
+            made = copy(value)
+            value_at(made, path[:-1])[path[-1]] = url
+            yield made
+
+
+def _smaller_urls(url: Any) -> Iterator[str]:
+    """Return the URL of a drawn response without one of the parts that follow its first."""
+    if not isinstance(url, str) or not url.startswith(REPLY):
+        return
+    first, *rest = url.removeprefix(REPLY).split("/")
+    for index in range(len(rest)):
+        yield REPLY + "/".join((first, *rest[:index], *rest[index + 1 :]))

@@ -1,7 +1,9 @@
 """The comparison of both servers: a fixed seed in CI, and what it does with the differences that it finds."""
 
+import base64
 import dataclasses
 import json
+import random
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,8 +12,10 @@ import pytest
 from compare_allowed import FILE, MATCHER, AllowList, Matcher
 from compare_areas import AREAS
 from compare_case import Case, CaseBuilder, draw
+from compare_conversions import HTTP_MISTAKES, OBJECT_MISTAKES, RESPONSE_MISTAKES, convert
 from compare_difference import Difference, first_difference, general, show
-from compare_servers import Pairing
+from compare_replies import draw_reply, respond
+from compare_servers import Pairing, is_unreached
 from compare_shrink import Shrinker
 from conformance_exchange import Step
 from conformance_normal import Normal
@@ -32,6 +36,7 @@ def difference(real: Any, embedded: Any, *steps: Step, area: str = "writes") -> 
     return Difference(Case(area, 1, 0, tuple(found)), Pairing(found[-1], real, embedded))
 
 
+@pytest.mark.usefixtures("project_release")
 @pytest.mark.parametrize("controllers", [False, True])
 def test_servers_agree_on_a_fixed_seed(controllers: bool, server_name: str) -> None:
     if server_name != "real":
@@ -89,6 +94,21 @@ def test_shrinks_to_the_requests_and_fields_that_matter() -> None:
     ]
 
 
+def test_shrinks_the_response_of_a_webhook_but_keeps_its_namespaces() -> None:
+    def differs(steps: Sequence[Step]) -> bool:
+        return "/uid=other" in str(steps[-1].body)
+
+    url = "https://{hook}/reply/deny/code=418/uid=other/warn=plain"
+    body = {"clientConfig": {"url": url}, "namespaceSelector": {"matchLabels": {"run": "{run}"}}}
+    servers = FakeServers(differs)
+    case = Case("webhooks", 1, 0, (Step("0", "POST", "/webhooks", body),))
+    found = first_difference(case, servers.play(case))
+    assert found is not None
+    steps = Shrinker(servers).shrink(found).case.steps  # pyright: ignore[reportArgumentType]
+    assert steps[0].body["clientConfig"] == {"url": "https://{hook}/reply/deny/uid=other"}
+    assert "namespaceSelector" in steps[0].body
+
+
 def test_stops_shrinking_after_the_given_number_of_replays() -> None:
     servers = FakeServers(lambda steps: len(steps) == 3)
     case = Case("writes", 1, 0, tuple(Step(str(index), "GET", "/") for index in range(3)))
@@ -96,6 +116,66 @@ def test_stops_shrinking_after_the_given_number_of_replays() -> None:
     assert found is not None
     Shrinker(servers, tries=2).shrink(found)  # pyright: ignore[reportArgumentType]
     assert servers.plays == 3
+
+
+def replied(path: str, **request: Any) -> tuple[int, Any]:
+    review = {"apiVersion": "admission.k8s.io/v1", "request": {"uid": "u", "object": {}, **request}}
+    status, _, body = respond(path.split("/")[1:], review)
+    return status, json.loads(body).get("response")
+
+
+def test_a_path_says_how_a_webhook_responds() -> None:
+    assert replied("reply/allow") == (200, {"uid": "u", "allowed": True})
+    assert replied("reply/deny/code=418/uid=other") == (
+        200,
+        {"uid": "other", "allowed": False, "status": {"code": 418}},
+    )
+    assert replied("reply/allow/http=500")[0] == 500
+    _, response = replied("reply/allow/patch=add:metadata.labels.x:text/patch=copy:a:b")
+    assert json.loads(base64.b64decode(response["patch"])) == [
+        {"op": "add", "path": "/metadata/labels/x", "value": "b"},
+        {"op": "copy", "path": "/a", "from": "/b"},
+    ]
+
+
+def test_each_drawn_response_can_be_given() -> None:
+    chance = random.Random(1)
+    request = {"userInfo": {"username": "jane"}, "object": None}
+    for index in range(2000):
+        path = draw_reply(chance, mutating=index % 2 == 0)
+        if "/slow" not in path:
+            respond(path.split("/")[1:], {"apiVersion": "v1", "request": {"uid": "u", **request}})
+
+
+@pytest.mark.parametrize("name", [*OBJECT_MISTAKES, *RESPONSE_MISTAKES, *HTTP_MISTAKES])
+def test_each_mistake_of_a_conversion_changes_the_response(name: str) -> None:
+    def response(segment: str, label: str) -> Any:
+        obj = {"apiVersion": "ex.io/v1", "kind": "Thing", "spec": {"size": 1}}
+        obj["metadata"] = {
+            "name": "x",
+            "namespace": "n",
+            "uid": "u",
+            "labels": {"break": label},
+            "managedFields": [{}],
+        }
+        request = {"uid": "u", "desiredAPIVersion": "ex.io/v2", "objects": [obj]}
+        return convert([segment], {"apiVersion": "apiextensions.k8s.io/v1", "request": request})
+
+    good = response("good", "")
+    if name in OBJECT_MISTAKES:
+        assert response("good", name)[2].replace(name.encode(), b"") != good[2]
+    else:
+        assert response(name, "") == response(name, "")
+        assert response(name, "") != good
+        assert response("good", f"all-{name}") != good
+
+
+def test_a_case_that_both_servers_do_not_finish_is_counted() -> None:
+    waiting = {"status": 0, "headers": {}, "body": "003: not reached in 15 s"}
+    step = Step("0", "GET", "/")
+    assert is_unreached(Pairing(step, waiting, waiting))
+    assert not is_unreached(Pairing(step, waiting, answer()))
+    assert not is_unreached(Pairing(step, answer(), answer()))
 
 
 def invalid(field: str, message: str) -> dict[str, Any]:
@@ -160,6 +240,15 @@ def test_changes_of_a_matcher_must_cover_each_path_that_differs() -> None:
     found = difference(answer(body={"a": 1, "b": [1]}), answer(body={"a": 2, "b": [2]}))
     assert Matcher(changes=(r"body\.a", r"body\.b\.\[\]")).matches(found)
     assert not Matcher(changes=(r"body\.a",)).matches(found)
+
+
+def test_a_matcher_finds_the_texts_that_are_not_compared() -> None:
+    failure = {"kind": "Status", "status": "Failure", "reason": "Invalid", "message": "Required value"}
+    found = difference(answer(422, failure), answer(201, {"kind": "ConfigMap"}))
+    found = dataclasses.replace(found, pairing=found.pairing.without_wording())
+    assert "message" not in found.pairing.real["body"]
+    assert Matcher(status=(422, 201), real="Required value").matches(found)
+    assert not Matcher(status=(422, 201), real="Forbidden").matches(found)
 
 
 def test_matchers_of_the_allow_list_are_narrow() -> None:

@@ -174,7 +174,7 @@ class Target:
         headers.setdefault("Content-Type", "application/json")
         if isinstance(step.body, bytes):
             return path, step.body, headers
-        text = step.body if isinstance(step.body, str) else json.dumps(step.body)
+        text = step.body if isinstance(step.body, str) else json.dumps(step.body, ensure_ascii=False)
         return path, fill(text, values).encode(), headers
 
 

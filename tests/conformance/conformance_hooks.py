@@ -5,6 +5,7 @@ import contextlib
 import json
 import ssl
 import threading
+import urllib.parse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -22,6 +23,8 @@ from kubewright.certificates import Authority
 
 Review = dict[str, Any]
 Reply = tuple[int, str, bytes]
+Responder = Callable[[list[str], Review], Reply]
+"""Answers a review that is posted to `/reply/...`, from the segments of the path and the whole review."""
 SLOW_SECONDS = 3.0
 RACERS = 6
 """Requests that `meet` lets pass together."""
@@ -39,9 +42,9 @@ def _review(request: Review, **response: Any) -> Reply:
     return 200, "application/json", json.dumps(body).encode()
 
 
-def _patch(*operations: Any, **more: Any) -> Callable[[Review], Reply]:
+def _patch(*operations: Any, patch_type: str = "JSONPatch", **more: Any) -> Callable[[Review], Reply]:
     text = base64.b64encode(json.dumps(operations).encode()).decode()
-    return lambda request: _review(request, allowed=True, patch=text, patchType="JSONPatch", **more)
+    return lambda request: _review(request, allowed=True, patch=text, patchType=patch_type, **more)
 
 
 def _says(**response: Any) -> Callable[[Review], Reply]:
@@ -65,8 +68,13 @@ def _append(letter: str) -> Callable[[Review], Reply]:
     return answer
 
 
-def _slow(request: Review) -> Reply:
+def wait_slowly() -> None:
+    """Wait longer than a webhook with a timeout of one or two seconds may take, or until the server ends."""
     _ended.wait(SLOW_SECONDS)
+
+
+def _slow(request: Review) -> Reply:
+    wait_slowly()
     return _review(request, allowed=True)
 
 
@@ -109,6 +117,20 @@ ANSWERS: dict[str, Callable[[Review], Reply]] = {
         },
     ),
     "deny-success": _says(allowed=False, status={"code": 200, "status": "Success", "message": "odd"}),
+    "deny-exists": _says(allowed=False, status={"code": 401, "reason": "AlreadyExists"}),
+    "deny-odd": _says(allowed=False, status={"status": "Odd", "message": "odd"}),
+    "deny-details": _says(allowed=False, status={"message": "nope", "details": "text"}),
+    "warn-empty": _says(allowed=True, warnings=["first", "", "a\u0007b", "no\u00a0break"]),
+    "warn-text": _says(allowed=True, warnings="text"),
+    "allowed-text": _says(allowed="true"),
+    "audit-text": _says(allowed=True, auditAnnotations="text"),
+    "versionless": _raw(200, "application/json", '{"kind":"AdmissionReview","response":{"allowed":true}}'),
+    "versionless-pod": _raw(200, "application/json", '{"kind":"Pod"}'),
+    "version-number": _raw(200, "application/json", '{"apiVersion":1,"kind":"AdmissionReview"}'),
+    "truncated": _raw(200, "application/json", '{"apiVersion":"admission.k8s.io/v1"'),
+    "trailing": _raw(200, "application/json", '{"apiVersion":"admission.k8s.io/v1"} x'),
+    "null": _raw(200, "application/json", "null"),
+    "success-status": _raw(200, "application/json", '{"kind":"Status","apiVersion":"v1","status":"Failure"}'),
     "warn": _says(allowed=True, warnings=["careful", "line\nbreak"], auditAnnotations={"k": "v"}),
     "echo": _echo,
     "slow": _slow,
@@ -134,6 +156,14 @@ ANSWERS: dict[str, Callable[[Review], Reply]] = {
         "application/json",
         '{"kind":"Status","apiVersion":"v1","status":"Failure","message":"own words","code":500}',
     ),
+    "kind-true": _patch({"op": "replace", "path": "/kind", "value": True}),
+    "kind-text": _patch({"op": "replace", "path": "/kind", "value": "b"}),
+    "kind-pod": _patch({"op": "replace", "path": "/kind", "value": "Pod"}),
+    "kind-null": _patch({"op": "replace", "path": "/kind", "value": None}),
+    "version-true": _patch({"op": "replace", "path": "/apiVersion", "value": True}),
+    "version-text": _patch({"op": "replace", "path": "/apiVersion", "value": "b"}),
+    "version-gone": _patch({"op": "remove", "path": "/apiVersion"}),
+    "whole-text": _patch({"op": "replace", "path": "", "value": "b"}),
     "label": _patch({"op": "add", "path": "/metadata/labels/mut", "value": "1"}, warnings=["labelled"]),
     "a": _append("a"),
     "b": _append("b"),
@@ -146,6 +176,8 @@ ANSWERS: dict[str, Callable[[Review], Reply]] = {
     "test-fails": _patch({"op": "test", "path": "/metadata/name", "value": "other"}),
     "wrong-type": _patch({"op": "add", "path": "/data", "value": {"a": 1}}),
     "unknown-field": _patch({"op": "add", "path": "/nonsense", "value": 1}),
+    "remove-metadata": _patch({"op": "remove", "path": "/metadata"}),
+    "remove-name": _patch({"op": "remove", "path": "/metadata/name"}),
     "rename": _patch({"op": "replace", "path": "/metadata/name", "value": "renamed"}),
     "invalid": _patch({"op": "add", "path": "/metadata/labels/bad", "value": "not valid!"}),
     "no-operations": _patch(),
@@ -157,6 +189,7 @@ ANSWERS: dict[str, Callable[[Review], Reply]] = {
     ),
     "patch-alone": lambda request: _review(request, allowed=True, patch=base64.b64encode(b"[]").decode()),
     "type-alone": _says(allowed=True, patchType="JSONPatch"),
+    "merge": _patch({"op": "add", "path": "/metadata/labels/mut", "value": "1"}, patch_type="Merge"),
     "type-unknown": lambda request: _review(
         request, allowed=True, patchType="Merge", patch=base64.b64encode(b"[]").decode()
     ),
@@ -229,12 +262,18 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     # Head and body in one piece: in two, the second waits for the first to be acknowledged.
     wbufsize = -1
+    server: "_Server"
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         name = self.path.partition("?")[0].strip("/")
         location = ""
-        if "echo-path" in self.path:
+        first, *segments = name.split("/")
+        if first == "reply":
+            status, kind, data = self.server.responder(
+                [urllib.parse.unquote(part) for part in segments], body
+            )
+        elif "echo-path" in self.path:
             shown = {"message": self.path.partition("?")[0]}
             status, kind, data = _review(body["request"], allowed=False, status=shown)
         elif name.startswith("redirect-"):
@@ -270,6 +309,10 @@ class _Handler(BaseHTTPRequestHandler):
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
+    def __init__(self, responder: Responder) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.responder = responder
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that go away are part of the scenarios."""
 
@@ -299,15 +342,19 @@ def _nameless() -> tuple[bytes, bytes]:
     return certificate, key.private_bytes(serialization.Encoding.PEM, form, unencrypted)
 
 
+def _not_found(segments: list[str], review: Review) -> Reply:
+    return 404, "text/plain", b"404 page not found"
+
+
 @contextmanager
-def _serving(certificate: bytes, key: bytes) -> Iterator[int]:
+def _serving(certificate: bytes, key: bytes, responder: Responder) -> Iterator[int]:
     """Serve webhooks with a certificate; gives the port."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with TemporaryDirectory() as folder:
         file = Path(folder, "serving.pem")
         file.write_bytes(certificate + key)
         context.load_cert_chain(file)
-    server = _Server(("127.0.0.1", 0), _Handler)
+    server = _Server(responder)
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=server.serve_forever, name="conformance-hooks")
     thread.start()
@@ -321,13 +368,16 @@ def _serving(certificate: bytes, key: bytes) -> Iterator[int]:
 
 
 @contextmanager
-def hook_server() -> Iterator[dict[str, str]]:
+def hook_server(responder: Responder = _not_found) -> Iterator[dict[str, str]]:
     """Serve webhooks; gives the values that scenarios put in their bodies."""
     _ended.clear()
     authority = Authority.create()
     pair = authority.serving("hooks", ["127.0.0.1", "localhost"])
     certificate, key = _nameless()
-    with _serving(pair.certificate, pair.key) as port, _serving(certificate, key) as nameless_port:
+    with (
+        _serving(pair.certificate, pair.key, responder) as port,
+        _serving(certificate, key, responder) as nameless_port,
+    ):
         yield {
             "hook": f"127.0.0.1:{port}",
             "ca": base64.b64encode(authority.pair.certificate).decode(),

@@ -10,15 +10,22 @@ SUFFIX = re.compile(r"\b([Gg]en[-_][a-z-]*)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 TOKEN = re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]+")
 ADDRESS = re.compile(r"\b10\.0\.\d+\.\d+\b")
 ROLE_ERRORS = re.compile(r"RBAC: \[([^\]]*)\]")
+ERRORS = re.compile(r"\): errors:(?:\n  [^\n]+)+")
+_LINE = re.compile(r"\n  [^\n]+")
+LISTED = re.compile(r"\[([^\]]*)\]")
 IN_TEXT = (
     # The difference of two Go structs, of which the embedded server has none.
     (re.compile(r"\n@@ .*", re.DOTALL), ""),
     (re.compile(r"(resource version: )\d+( \()\d+"), r"\1RV\2RV"),
     (re.compile(r"(resource version: \d+, current: )\d+"), r"\1RV"),
-    (re.compile(r"(ResourceVersion in record \()\d+"), r"\1RV"),
+    (re.compile(r"(ResourceVersion in (?:record|the precondition) \()\d+"), r"\1RV"),
     (re.compile(r'(resourceVersion\\?"?:\\?")\d+'), r"\1RV"),
+    (re.compile(r'((?:nodePort|healthCheckNodePort)\\*"?:)3\d{4}'), r"\1PORT"),
     (re.compile(r'in scheme "[^"]*"'), 'in scheme "SCHEME"'),
+    (re.compile(r"(not decodable revision=)\d+"), r"\1RV"),
     (re.compile(r"127\.0\.0\.1:\d+"), "HOST"),
+    # The fingerprint of the certificate that the request was sent with.
+    (re.compile(r"X509SHA256=[0-9a-f]{64}"), "X509SHA256=FINGERPRINT"),
 )
 _MANAGER_ORDER = ("operation", "manager", "apiVersion", "subresource")
 
@@ -120,4 +127,8 @@ class Normal:
             text = pattern.sub(replacement, text)
         # The real server visits role bindings in no fixed order.
         text = ROLE_ERRORS.sub(lambda found: f"RBAC: [{', '.join(sorted(found[1].split(', ')))}]", text)
+        # Nor the fields of an applied object.
+        text = ERRORS.sub(lambda found: "): errors:" + "".join(sorted(_LINE.findall(found[0]))), text)
+        if key == "evaluationError":
+            text = LISTED.sub(lambda found: f"[{', '.join(sorted(found[1].split(', ')))}]", text)
         return "HASH" if key == "etag" else text

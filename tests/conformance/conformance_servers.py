@@ -18,19 +18,24 @@ from conformance_exchange import Target
 
 from kubewright.devcluster import DevCluster
 from kubewright.devserver import Server
-from kubewright.testing.controlplane import KUBERNETES, ControlPlane, binaries_folder
+from kubewright.testing.controlplane import (
+    KUBERNETES,
+    ControlPlane,
+    binaries_folder,
+    default_feature_gates,
+)
 
 USERS = {"jane": ("people",), "mallory": ("people",)}
 
 
 @contextmanager
 def running(kind: str, *, controllers: bool = False, kubernetes: str = KUBERNETES) -> Iterator[Target]:
-    """Run a server for the length of the context: "embedded", or "real" of a Kubernetes version.
+    """Run a server of a Kubernetes version for the length of the context: "embedded" or "real".
 
     With `controllers`, at least the namespace controller and the garbage collector run beside it.
     """
     with _Thread() as thread, TemporaryDirectory() as folder:
-        plane = _embedded(controllers) if kind == "embedded" else _real(controllers, kubernetes)
+        plane = _embedded(controllers, kubernetes) if kind == "embedded" else _real(controllers, kubernetes)
         thread.run(plane.__aenter__())
         try:
             server = plane.server if isinstance(plane, DevCluster) else plane
@@ -46,10 +51,17 @@ def running(kind: str, *, controllers: bool = False, kubernetes: str = KUBERNETE
             thread.run(plane.__aexit__(None, None, None))
 
 
-def _embedded(controllers: bool) -> Any:
+def _embedded(controllers: bool, kubernetes: str) -> Any:
+    # As ControlPlane, which has alpha features on that operators use.
+    gates = default_feature_gates(binaries_folder(kubernetes))
     if controllers:
-        return DevCluster(workloads=False)
-    return Server(disable_admission_plugins=["ServiceAccount"], anonymous=True)
+        return DevCluster(kubernetes=kubernetes, workloads=False, feature_gates=gates)
+    return Server(
+        kubernetes=kubernetes,
+        disable_admission_plugins=["ServiceAccount"],
+        anonymous=True,
+        feature_gates=gates,
+    )
 
 
 def _real(controllers: bool, kubernetes: str) -> ControlPlane:
@@ -92,7 +104,7 @@ async def _call(function: Callable[[], None]) -> None:
 
 
 async def _forget(plane: Any) -> None:
-    """Compact etcd and start the API server anew: it keeps a past of its own."""
+    """Compact etcd and restart the API server: it keeps a past of its own."""
     await asyncio.to_thread(_compact, plane.directory / "localhost:1")
     await plane.stop_api_server()
     await plane.start_api_server()

@@ -59,5 +59,5 @@ class Answers:
 
 
 @pytest.fixture(scope="session")
-def answers(target: Target) -> Answers:
+def answers(project_release: None, target: Target) -> Answers:
     return Answers(target)

@@ -207,3 +207,30 @@ def test_a_watch_omits_objects_without_a_conversion_webhook(target: Target) -> N
             assert response.read() == b""
     finally:
         send(target, "DELETE", f"{DEFINITIONS}/unconverted.behaviour.ex.io")
+
+
+@pytest.mark.parametrize(
+    ("path", "ends"),
+    [
+        ("/api/v1/namespaces/default", True),
+        ("/api/v1/namespaces", True),
+        ("/api/v1/namespaces?limit=1", True),
+        ("/api/v1/namespaces/nope", True),
+        ("/apis", True),
+        ("/apis/apps/v1", True),
+        ("/api/v1/namespaces/default?pretty=1", False),
+        ("/api/v1/namespaces/nope?pretty=1", False),
+        ("/version", False),
+        ("/openapi/v3/api/v1", False),
+        ("/openid/v1/jwks", False),
+    ],
+)
+def test_json_ends_with_a_newline_unless_it_is_indented_or_a_document(
+    target: Target, path: str, ends: bool
+) -> None:
+    connection = target.connect("")
+    connection.request("GET", path, headers={"Accept": "application/json, */*"})
+    body = connection.getresponse().read()
+    connection.close()
+    json.loads(body)
+    assert body.endswith(b"\n") is ends

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable
 
+import pytest
 from devcluster_workloads import deployment, is_rolled_out, pod, pods_of, selector, wait_for_events
 
-from kubewright.api import Forbidden, Meta, Quantity
+from kubewright.api import Forbidden, Kind, Meta, Quantity
 from kubewright.api.builtin import apps_v1, core_v1, policy_v1
 from kubewright.testing import Cluster, eventually
+
+DEVICE_CLAIM = Kind(group="resource.k8s.io", version="v1", kind="ResourceClaim", plural="resourceclaims")
 
 
 def budget(name: str, **spec: int | str) -> policy_v1.PodDisruptionBudget:
@@ -98,6 +101,30 @@ async def test_a_quota_reports_the_usage(cluster: Cluster) -> None:
     )
     assert found.status.used["requests.cpu"] == Quantity("500m")
     assert found.status.used["configmaps"] >= Quantity("1")
+
+
+async def test_a_quota_counts_the_devices_of_a_class(cluster: Cluster) -> None:
+    await _quota(cluster, gpu_deviceclass_resource_k8s_io__devices="2")
+
+    async def claim(name: str) -> None:
+        exactly = {"deviceClassName": "gpu", "count": 2}
+        body = {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": name, "namespace": cluster.namespace},
+            "spec": {"devices": {"requests": [{"name": "gpus", "exactly": exactly}]}},
+        }
+        await cluster.client.create(body, kind=DEVICE_CLAIM)
+
+    await claim("first")
+    with pytest.raises(Forbidden, match="exceeded quota: all, requested: gpu"):
+        await claim("second")
+    await cluster.client.delete(DEVICE_CLAIM, "first", cluster.namespace)
+    await cluster.eventually(
+        core_v1.ResourceQuota,
+        "all",
+        lambda item: item.status.used["gpu.deviceclass.resource.k8s.io/devices"] == Quantity("0"),
+    )
 
 
 async def _quota(cluster: Cluster, **hard: str) -> None:

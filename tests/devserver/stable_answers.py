@@ -8,7 +8,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _VERSION = re.compile(r'("resourceVersion":\s*")(\d+)(?=")')
 _CONTINUE = re.compile(r'("continue":\s*")[\w=-]+(?=")')
 _ADDRESS = re.compile(r'"clusterIP":\s*"(10\.[\d.]+)"')
-# The API server's own, which is chosen anew each time it starts.
+# The API server's own, which is chosen again each time it starts.
 _PORT = re.compile(r'("targetPort":\s*)2\d{4}\b')
 _FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 _FIRST = datetime(2026, 1, 1, tzinfo=UTC)

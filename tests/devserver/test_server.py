@@ -53,6 +53,13 @@ async def test_the_service_of_the_server_leads_to_it(server: Server, http: Http)
     assert published["data"] == {"client-ca-file": server.ca_pem.decode()}
 
 
+async def test_a_dry_run_does_not_check_the_range_of_node_ports(http: Http) -> None:
+    path = "/api/v1/namespaces/default/services"
+    body = {"metadata": {"name": "a"}, "spec": {"type": "NodePort", "ports": [{"port": 80, "nodePort": 80}]}}
+    assert (await http.request("POST", path, body)).status == 422
+    assert (await http.request("POST", f"{path}?dryRun=All", body)).status == 201
+
+
 async def test_bearer_tokens_authenticate_users(server: Server, http: Http) -> None:
     token = server.add_user("jane", ["people"])
     context = ssl.create_default_context(cadata=server.ca_pem.decode())

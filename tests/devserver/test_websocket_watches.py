@@ -10,7 +10,7 @@ from devserver_http import Http
 from http_wire import HttpConnection
 
 from kubewright.devserver import Server
-from kubewright.http.server.websocket import Opcode, frame, unmasked
+from kubewright.http.websocket import Opcode, frame, unmasked
 from kubewright.testing import eventually
 
 P = "/api/v1/namespaces/default/configmaps"

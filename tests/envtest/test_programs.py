@@ -1,4 +1,4 @@
-"""The programs in the place of kube-apiserver and etcd, started with envtest's flags."""
+"""The replacements of kube-apiserver and etcd, started with envtest's flags."""
 
 import asyncio
 import json
@@ -18,6 +18,7 @@ from kubewright.api import Forbidden, NotFound
 from kubewright.api.builtin import apps_v1, core_v1, meta_v1
 from kubewright.certificates import private_key
 from kubewright.client import Client
+from kubewright.envtest.assets import create_folder
 from kubewright.testing import eventually
 
 MASTERS = "system:masters"
@@ -178,14 +179,14 @@ async def test_a_missing_serving_certificate_is_generated_in_the_certificate_dir
 async def test_flags_that_are_not_emulated_give_one_warning(plane: TestPlane) -> None:
     flags = [
         "--audit-log-path=-",
-        "--feature-gates=AllAlpha=true",
+        "--feature-gates=AllAlpha=true,kube:ShardedListAndWatch=true",
         "--enable-admission-plugins=NodeRestriction",
     ]
     async with plane.running(*flags) as server:
         ended = await server.stop()
     assert ended.errors == (
-        "Warning: kubewright does not emulate --audit-log-path, --feature-gates, "
-        "--enable-admission-plugins=NodeRestriction of kube-apiserver\n"
+        "Warning: kubewright does not emulate --audit-log-path, "
+        "--enable-admission-plugins=NodeRestriction, --feature-gates=AllAlpha=true of kube-apiserver\n"
     )
 
 
@@ -289,3 +290,16 @@ async def test_a_deployment_becomes_available_with_controllers(plane: TestPlane)
 async def _available(client: Client) -> bool:
     status = (await client.get(apps_v1.Deployment, "web", "default")).status
     return status.available_replicas == 1
+
+
+async def test_an_earlier_kubernetes_version_is_served(plane: TestPlane) -> None:
+    environment = {**os.environ, "KUBEWRIGHT_ENVTEST_FLAGS": "--kubernetes=1.31"}
+    async with plane.running(environment=environment), Client(plane.config("admin", MASTERS)) as client:
+        assert (await client.server_version()).git_version.startswith("v1.31.")
+
+
+def test_each_kubernetes_version_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    newest, earlier = create_folder(tmp_path), create_folder(tmp_path, "1.31.4")
+    assert newest != earlier
+    assert earlier.name.startswith("v1.31.4-")
+    assert "--kubernetes=1.31.4" in (earlier / "kube-apiserver").read_text()

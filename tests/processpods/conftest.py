@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "ui"))
+
 from kubewright.testing import Cluster, isolated
 
 COMMAND = [str(Path(sys.executable).with_name("kubewright")), "dev", "--pods=process"]

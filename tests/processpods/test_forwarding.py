@@ -17,7 +17,8 @@ import pytest
 import yaml
 
 from kubewright.api.builtin import core_v1
-from kubewright.http.server.websocket import Opcode, frame, unmasked
+from kubewright.client import PortForward
+from kubewright.http.websocket import Opcode, frame, unmasked
 from kubewright.testing import Cluster
 
 from .shells import is_running, shell
@@ -125,14 +126,7 @@ def send(writer: asyncio.StreamWriter, data: bytes) -> None:
 
 
 async def test_ports_are_forwarded_over_channels(cluster: Cluster, tmp_path: Path) -> None:
-    pod = shell("echo", "")
-    container = pod.spec.containers[0]
-    container.command = ["python3", "-c", ECHO, ":18088"]
-    container.readiness_probe = core_v1.Probe(
-        tcp_socket=core_v1.TCPSocketAction(port=18088), period_seconds=1
-    )
-    await cluster.create(pod)
-    await cluster.eventually(core_v1.Pod, "echo", is_running)
+    await echoing(cluster, 18088)
     async with port_channels(cluster, tmp_path, "echo", "18088,18089") as (status, reader, writer):
         assert status == 101
         starts = [await receive(reader) for _ in range(4)]
@@ -144,6 +138,49 @@ async def test_ports_are_forwarded_over_channels(cluster: Cluster, tmp_path: Pat
         for line in (b"hello\n", b"again\n"):
             send(writer, b"\0" + line)
             assert await receive(reader) == (Opcode.BINARY, b"\0" + line)
+
+
+async def echoing(cluster: Cluster, port: int) -> None:
+    """Create a Pod that echoes what is sent to the port."""
+    pod = shell("echo", "")
+    container = pod.spec.containers[0]
+    container.command = ["python3", "-c", ECHO, f":{port}"]
+    container.readiness_probe = core_v1.Probe(tcp_socket=core_v1.TCPSocketAction(port=port), period_seconds=1)
+    await cluster.create(pod)
+    await cluster.eventually(core_v1.Pod, "echo", is_running)
+
+
+async def test_the_client_forwards_connections_to_a_pod(cluster: Cluster) -> None:
+    await echoing(cluster, 18091)
+    message = os.urandom(300_000) + b"\n"
+    async with cluster.client.port_forward("echo", cluster.namespace, 18091) as forward:
+        connections = [
+            await asyncio.open_connection("127.0.0.1", forward.port, limit=2**20) for _ in range(2)
+        ]
+        for reader, writer in connections:
+            writer.write(message)
+            assert await asyncio.wait_for(reader.readexactly(len(message)), 60) == message
+        for _, writer in connections:
+            writer.close()
+    assert forward.error == ""
+    with pytest.raises(OSError, match=r"refused|Connect"):
+        await asyncio.open_connection("127.0.0.1", forward.port)
+
+
+async def failure(forward: PortForward) -> str:
+    """Send something through a port that is not forwarded, and return the reason."""
+    assert await asked(forward.port, b"hello") == b""
+    return forward.error
+
+
+async def test_the_client_reports_why_a_connection_is_not_forwarded(cluster: Cluster) -> None:
+    await echoing(cluster, 18092)
+    for pod, expected in (
+        ("absent", 'pods "absent" not found'),
+        ("echo", "error forwarding port 18093 to pod echo"),
+    ):
+        async with cluster.client.port_forward(pod, cluster.namespace, 18093) as forward:
+            assert expected in await failure(forward)
 
 
 @pytest.mark.parametrize("ports", ["0", "http", "65536", "80,"])

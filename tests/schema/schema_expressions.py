@@ -48,7 +48,7 @@ EXPRESSIONS = [
     "[5, 6].all(i, v, v == i + 5)", "self.m.all(k, v, v > 0)", "[5, 6].exists(i, v, i == 1 && v == 6)", "[5, 6].existsOne(i, v, v == 6)", "[5, 6].transformList(i, v, i + v) == [5, 7]",
     "[5, 6].transformList(i, v, i > 0, i + v) == [7]", "self.m.transformMap(k, v, v + 1) == {'a': 2, 'b': 3}", "self.m.transformMapEntry(k, v, {k + 'x': v}) == {'ax': 1, 'bx': 2}",
     # optionals
-    "self.?opt.?x.orValue('d') == 'd'", "self.?s.hasValue()", "self.?s.value() == 'abc'", "self.?opt.value().x == ''", "optional.none().hasValue() == false", "optional.of(1).or(optional.of(2)).value() == 1",
+    "self.?opt.?x.orValue('d') == 'd'", "self.?s.hasValue()", "self.?s.value() == 'abc'", "self.?opt.value().x == ''", "optional.none().hasValue() == false", "optional.of(1).or(optional.of(2)).value() == 1", "optional.of(1).or(optional.of(1 / 0)).value() == 1", "optional.of(1).orValue(1 / 0) == 1", "optional.none().orValue(1 / 0) == 1",
     "optional.ofNonZeroValue('').hasValue() == false", "self.m[?'z'].orValue(7) == 7", "self.l[?0].value() == 'a'", "self.?i.optMap(x, x + 1).value() == 6", "int(self.s) == 1", "double(self.s) == 1.0", "bool(self.s)", "duration(self.s) == duration('1s')", "timestamp(self.s) == self.t", "self.s.matches(self.s + '(')", "self.s.find(self.s + '(') == ''", "self.?opt.optMap(x, 'y').hasValue() == false",
     "self.?s.optFlatMap(x, optional.of(x)).value() == 'abc'", "[?self.?s, ?self.?long] == ['abc']", "{?'a': self.?s} == {'a': 'abc'}",
     # Kubernetes

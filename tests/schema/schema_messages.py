@@ -245,6 +245,8 @@ REFUSED = [
     "'%s'.format([google.protobuf.Empty{}]) == ''",
     "int{} == 1",
     "list{} == 1",
+    "map{} == {}",
+    "size(list{}) == 0",
     "self{} == 1",
     "nope{} == 1",
     "nope.x{} == 1",

@@ -20,7 +20,9 @@ from kubewright.schema.cel import (
     CompileError,
     CostExceeded,
     EvaluationError,
+    InstantiationFailed,
     authorization_library,
+    called_functions,
     escape,
     list_of,
     map_of,
@@ -67,7 +69,11 @@ def test_evaluation_does_not_change_the_variables() -> None:
     ("text", "message"),
     [
         ("object.spec.nope", "no such key: nope"),
-        ("object.spec.replicas.x", "no such overload"),
+        ("object.spec.replicas.x", "no such key: x"),
+        ("object.spec.replicas['x']", "no such key: x"),
+        ("oldObject.metadata.name.lowerAscii()", "no such key: metadata"),
+        ("request.userInfo.groups.map(g, dyn([g]))[0].x", "unsupported index type 'string' in list"),
+        ("has(dyn(request.userInfo.groups).x)", "unsupported index type 'string' in list"),
         ("object.spec.replicas + 'a'", "no such overload"),
         ("request.userInfo.groups[9]", "index out of bounds: 9"),
         ("object.spec.replicas / 0", "division by zero"),
@@ -216,3 +222,26 @@ def test_a_value_of_another_type_than_declared_is_no_such_overload(text: str) ->
     program = CelEnvironment({"number": INT, "word": STRING}).compile(text)
     with pytest.raises(EvaluationError, match="no such overload"):
         program.evaluate({"number": {}, "word": []})
+
+
+def test_a_constant_that_cannot_be_converted_fails_with_the_type_of_the_expression() -> None:
+    with pytest.raises(InstantiationFailed, match="type conversion error from 'string' to 'int'") as failed:
+        CelEnvironment({}).compile("int('x') > 1")
+    assert failed.value.type == BOOL
+
+
+def test_the_first_overload_decides_the_type_of_an_empty_list() -> None:
+    assert CelEnvironment({"d": DYN}).compile("[].map(x, x + d).map(x, x.size())").type == list_of(INT)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("size(self.a) > 1", {"size", "_>_"}),
+        ("self.all(x, lists.range(3)[0] == x)", {"all", "lists.range", "range", "_[_]", "_==_"}),
+        ("self.all(i, x, x > i)", {"all/2", "_>_"}),
+        ("self.", set()),
+    ],
+)
+def test_the_functions_macros_and_operators_of_an_expression_are_found(text: str, expected: set[str]) -> None:
+    assert called_functions(text) == expected

@@ -106,6 +106,18 @@ def test_rejects_constraints_that_no_value_satisfies(annotation: Any, text: str)
     assert str(caught.value) == f"Odd.part: {text}"
 
 
+def test_rejects_restricted_keys_of_a_map_because_a_schema_cannot_have_them() -> None:
+    restricted = dict[Annotated[str, Field(pattern="^a")], int]
+
+    def fill(namespace: dict[str, Any]) -> None:
+        namespace.update(__annotations__={"part": restricted}, __module__=__name__)
+
+    with pytest.raises(
+        DeclarationError, match=r"^Odd\.part: keys cannot be restricted: use dict\[str, \.\.\.\] and a"
+    ):
+        structural(types.new_class("Odd", (Model,), exec_body=fill))
+
+
 @pytest.mark.parametrize(
     ("make", "text"),
     [

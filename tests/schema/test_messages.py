@@ -74,7 +74,7 @@ def test_expressions_create_objects(text: str, expected: object) -> None:
         ("Invalid{}", 8, "undeclared reference to 'Invalid' (in container '')"),
         ("[JSONPatch.x{op: 'x'}]", 13, "undeclared reference to 'JSONPatch.x' (in container '')"),
         ("kubernetes.Quantity{}", 20, "undeclared reference to 'kubernetes.Quantity' (in container '')"),
-        ("object{}", 7, "'dyn' is not a type"),
+        ("object{}", 7, "undeclared reference to 'object' (in container '')"),
         ("int{}", 4, "'int' is not a message type"),
         ("Object{?data: 1}", 15, "expected type 'optional_type(int)' but found 'int'"),
         ('Object{data: {"a": 1, "b": "x"}}', 28, "expected type 'int' but found 'string'"),

@@ -82,3 +82,17 @@ def test_keywords_never_reject_an_unchanged_value(schema: Any, value: Any) -> No
 @given(_SCHEMAS, _VALUES, _VALUES)
 def test_an_update_never_has_more_errors_than_a_create(schema: Any, new: Any, old: Any) -> None:
     assert set(map(str, validate(schema, new, old=old))) <= set(map(str, validate(schema, new)))
+
+
+def test_an_unchanged_part_that_fails_one_option_counts_as_valid_in_a_change() -> None:
+    number = {"type": "integer"}
+    schema = {
+        "type": "object",
+        "properties": {"a": number, "b": number, "c": number},
+        "oneOf": [{"properties": {"a": {"minimum": 5}}}, {"properties": {"b": {"minimum": 5}}}],
+    }
+    old, new = {"a": 1, "b": 7, "c": 1}, {"a": 1, "b": 7, "c": 2}
+    assert validate(schema, new) == []
+    # `a` is less than 5 as before, which an update ignores: both options match then, and only one may.
+    (error,) = validate(schema, new, old=old)
+    assert "Found 2 valid alternatives" in str(error)

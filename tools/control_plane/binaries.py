@@ -17,7 +17,7 @@ from progress import Progress, say
 
 HERE = Path(__file__).resolve().parent
 
-# In the order in which they are needed: most tests ask for the first three only.
+# In the order in which they are needed: most tests need the first three only.
 PROGRAMS = {
     "etcd": "go.etcd.io/etcd/server/v3",
     "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
@@ -68,12 +68,12 @@ def cache_folder() -> Path:
 
 
 def provide(version: str) -> Path:
-    """Return the folder to use, built if need be: KUBEBUILDER_ASSETS unless a version is asked for."""
+    """Return the folder to use, built if need be: KUBEBUILDER_ASSETS unless a version is given."""
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     if not assets or version:
         return build(resolve(version))
-    wanted = ("etcd", "kube-apiserver", "kubectl")
-    if missing := [name for name in wanted if not os.access(Path(assets) / name, os.X_OK)]:
+    needed = ("etcd", "kube-apiserver", "kubectl")
+    if missing := [name for name in needed if not os.access(Path(assets) / name, os.X_OK)]:
         raise BuildError(f"KUBEBUILDER_ASSETS={assets} lacks {', '.join(missing)}; unset it to build them")
     return Path(assets)
 
@@ -130,7 +130,7 @@ def write_module(module: Path, version: str) -> None:
     """Write go.mod and go.sum for a version of Kubernetes, from that version's own go.mod."""
     _need_go()
     say(f"resolving the modules of Kubernetes {version}")
-    answer = subprocess.run(
+    result = subprocess.run(
         ["go", "mod", "download", "-json", f"k8s.io/kubernetes@{version}"],
         cwd=module,
         env=_environment(),
@@ -138,9 +138,9 @@ def write_module(module: Path, version: str) -> None:
         text=True,
         check=False,
     )
-    if answer.returncode != 0:
-        raise BuildError(f"Kubernetes {version} could not be downloaded:\n{answer.stdout}{answer.stderr}")
-    upstream = _read(Path(json.loads(answer.stdout)["GoMod"]))
+    if result.returncode != 0:
+        raise BuildError(f"Kubernetes {version} could not be downloaded:\n{result.stdout}{result.stderr}")
+    upstream = _read(Path(json.loads(result.stdout)["GoMod"]))
     _write(module / "go.mod", module_file(version, upstream))
     try:
         _run_go(["mod", "tidy"], module, f"modules of {version}")

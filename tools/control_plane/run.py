@@ -21,7 +21,7 @@ MARK = "# A local control plane's, removed when that stops.\n"
 
 
 class UsageError(Exception):
-    """What was asked for cannot be done; the text says why."""
+    """The requested action is not possible; the text says why."""
 
 
 class Instance:

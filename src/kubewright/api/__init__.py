@@ -1,8 +1,8 @@
 """Objects of the Kubernetes API as Python types: pure, no I/O.
 
 Read in this order: `model` and `resource` (a kind is a class), `fields` (schema metadata), `meta` and
-`conditions` and `steps`, `codec` (encoding and decoding), `raw` (encoded objects), then the text formats: `quantities`,
-`durations`, `times`, `selectors`, `names`, `patches`, `problems`. `builtin` holds the kinds that every cluster has.
+`conditions` and `steps`, `codec` (encoding and decoding), `raw` (encoded objects), `control_annotations` (pause and
+reconcile on request), then the text formats: `quantities`, `durations`, `times`, `selectors`, `names`, `patches`, `problems`. `builtin` holds the kinds that every cluster has.
 """
 
 from kubewright.api import names, problems
@@ -19,6 +19,15 @@ from kubewright.api.codec import (
     zero,
 )
 from kubewright.api.conditions import Condition
+from kubewright.api.control_annotations import (
+    NO_CONTROL_ANNOTATIONS,
+    PAUSED,
+    RECONCILE_AT,
+    ControlAnnotations,
+    control_annotations,
+    control_patch,
+    parse_reconcile_at,
+)
 from kubewright.api.durations import Duration, format_duration, parse_duration
 from kubewright.api.errors import (
     DeclarationError,
@@ -54,6 +63,9 @@ from kubewright.api.failures import (
     RequestTooLarge,
     ServerTimeout,
     ServiceUnavailable,
+    Status,
+    StatusCause,
+    StatusDetails,
     TimedOut,
     TooManyRequests,
     Unauthorized,
@@ -106,13 +118,15 @@ from kubewright.api.selectors import (
     parse_fields,
     parse_labels,
 )
-from kubewright.api.status import Status, StatusCause, StatusDetails
 from kubewright.api.steps import OUTCOME_LIMIT, Step
 from kubewright.api.times import MicroTime, utc_now
 
 __all__ = [
     "CUSTOM_RESOURCE_DEFINITION",
+    "NO_CONTROL_ANNOTATIONS",
     "OUTCOME_LIMIT",
+    "PAUSED",
+    "RECONCILE_AT",
     "AlreadyExists",
     "ApiError",
     "BadRequest",
@@ -122,6 +136,7 @@ __all__ = [
     "Conflict",
     "ConnectionFailed",
     "ConnectionLost",
+    "ControlAnnotations",
     "CredentialError",
     "DeclarationError",
     "DecodeError",
@@ -186,6 +201,8 @@ __all__ = [
     "UnsupportedMediaType",
     "WatchEvent",
     "check_types",
+    "control_annotations",
+    "control_patch",
     "controller_of",
     "decode",
     "decode_as",
@@ -216,6 +233,7 @@ __all__ = [
     "parse_duration",
     "parse_fields",
     "parse_labels",
+    "parse_reconcile_at",
     "plain_type",
     "plural_of",
     "problems",

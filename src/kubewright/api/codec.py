@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from enum import Enum
 from functools import cache
+from itertools import compress
+from operator import is_not
 from typing import Any, TypeVar, cast, get_args, get_origin
 from uuid import UUID
 
@@ -99,9 +101,10 @@ def decode(cls: type[T], data: bytes | str) -> T:
 
 def decode_as(kind: type[R] | Kind, raw: bytes) -> R:
     """Decode to the class, or to a JSON object if only a `Kind` is given."""
-    # Any, not casts: those are calls, and each reconcile decodes half a dozen times.
+    # Any, not casts: those are calls, and each reconcile decodes half a dozen times. Not `isinstance(kind, Kind)`: for
+    # a class with a metaclass that takes ten times as long.
     form: Any = kind
-    decoded: Any = msgspec.json.decode(raw) if isinstance(kind, Kind) else decode(form, raw)
+    decoded: Any = decode(form, raw) if isinstance(kind, type) else msgspec.json.decode(raw)
     return decoded
 
 
@@ -138,14 +141,14 @@ def zero(cls: type[T]) -> T:
 
 
 def _put(obj: msgspec.Struct, wire: JsonObject) -> None:
-    for value, (name, omitted) in zip(astuple(obj), _plan(obj.__class__), strict=True):
+    values, (plan, unset) = astuple(obj), _plan(obj.__class__)
+    # Most fields of most objects are not set, and are left out here without a step of Python for each.
+    for value, (name, omitted) in compress(zip(values, plan, strict=True), map(is_not, values, unset)):
         if value is None:
             if omitted is _OR_NULL:
                 wire[name] = None
             continue
-        if value is omitted:
-            continue
-        # Most fields of most objects are empty: two empty values of one class are equal.
+        # Many are empty lists and maps: two empty values of one class are equal.
         if not value and value.__class__ is omitted.__class__ and not omitted:
             continue
         if value.__class__ not in _PLAIN:
@@ -156,20 +159,16 @@ def _put(obj: msgspec.Struct, wire: JsonObject) -> None:
 
 def _wire_value(value: Any) -> Any:
     # Most frequent first: this runs for every part of every object that is sent.
+    if isinstance(value, dict):
+        items = cast(JsonObject, value).items()
+        return {key: item if item.__class__ in _PLAIN else _wire_value(item) for key, item in items}
     match value:
-        case dict():
-            items = cast(JsonObject, value).items()
-            return {key: item if item.__class__ in _PLAIN else _wire_value(item) for key, item in items}
         case list() | tuple():
             return [
                 item if item.__class__ in _PLAIN else _wire_value(item) for item in cast(list[Any], value)
             ]
-        case Object():
-            return to_wire(value)
         case msgspec.Struct():
-            wire: JsonObject = {}
-            _put(value, wire)
-            return wire
+            return to_wire(value)
         case Scalar():
             return value.to_wire()
         case Enum():
@@ -190,8 +189,8 @@ def _time(value: datetime) -> str:
 
 
 @cache
-def _plan(cls: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
-    """Return the name of each field, and the wire value for which the field is omitted.
+def _plan(cls: type[msgspec.Struct]) -> tuple[tuple[tuple[str, Any], ...], tuple[Any, ...]]:
+    """Return the name of each field with the wire value for which the field is omitted, and what unset fields are.
 
     Authors' models always send numbers and booleans, and omit fields that are empty by default. Built-in kinds omit
     every default, as Go does with omitempty; fields that may be zero on purpose are `X | None` there.
@@ -207,7 +206,11 @@ def _plan(cls: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
             if default is not None and (builtin or default in _EMPTY):
                 omitted = default
         plan.append((item.encode_name, omitted))
-    return tuple(plan)
+    # None is omitted everywhere but where it is null; nothing is the object `_ALWAYS` itself.
+    unset = [
+        None if omitted is _ALWAYS else _ALWAYS if omitted is _OR_NULL else omitted for _, omitted in plan
+    ]
+    return tuple(plan), tuple(unset)
 
 
 @cache

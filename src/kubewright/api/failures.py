@@ -1,4 +1,4 @@
-"""Exceptions of requests to an API server.
+"""Exceptions of requests to an API server, and `Status`, the response to a failed request and to some deletions.
 
 KubewrightError
 ├── ApiError                an error response; the subclass depends on Status.reason
@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kubewright.api.errors import KubewrightError
-from kubewright.api.status import Status
+from kubewright.api.model import Model
 
 _MISSING_RULE = (
     r'cannot (?P<verb>\S+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"'
@@ -32,6 +32,35 @@ _NAMESPACE_TERMINATING = "NamespaceTerminating"
 _TERMINATED = r"namespace (?P<namespace>\S+) is being terminated"
 _ANOTHER_UID = "UID in precondition"
 """The server's message for a wrong uid: this conflict has no cause of its own."""
+
+
+class StatusCause(Model, builtin=True):
+    """One cause of a failure, often one field."""
+
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class StatusDetails(Model, builtin=True):
+    """The object of a failure, and its causes."""
+
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    uid: str = ""
+    causes: list[StatusCause] = []
+    retry_after_seconds: int = 0
+
+
+class Status(Model, builtin=True):
+    """The outcome of a request: `reason` is for programs, `message` for people."""
+
+    status: str = ""
+    message: str = ""
+    reason: str = ""
+    details: StatusDetails = msgspec.field(default_factory=StatusDetails)
+    code: int = 0
 
 
 class ApiError(KubewrightError):

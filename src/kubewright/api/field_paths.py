@@ -5,11 +5,11 @@ class is made. Indexes and references are read here: `field_path` checks a path 
 texts that an object holds there.
 """
 
-import difflib
 import re
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 import msgspec
@@ -218,9 +218,8 @@ def _schema_step(schema: dict[str, Any], name: str, place: str) -> tuple[Any, st
 
 
 def _unknown(known: Mapping[str, Any], name: str, place: str) -> str:
-    close = difflib.get_close_matches(name, known, n=1) or difflib.get_close_matches(
-        name.lower(), [wire.lower() for wire in known], n=1
-    )
+    find: Callable[..., list[str]] = import_module("difflib").get_close_matches
+    close = find(name, known, n=1) or find(name.lower(), [wire.lower() for wire in known], n=1)
     meant = next((wire for wire in known if close and wire.lower() == close[0].lower()), "")
     advice = f"did you mean {meant!r}?" if meant else f"its fields are {', '.join(sorted(known))}"
     return f"{place} has no field {name!r}: {advice}"

@@ -1,6 +1,8 @@
 """The identity of kinds and objects."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, cast
 
 
 class GroupVersionKind(NamedTuple):
@@ -41,3 +43,7 @@ class ObjectKey(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+key_of_pair: Callable[[tuple[str, str]], ObjectKey] = partial(cast(Any, tuple).__new__, ObjectKey)
+"""Return the key of a namespace and a name; each event needs several, and the constructor of a NamedTuple is a Python function."""

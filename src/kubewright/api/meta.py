@@ -66,7 +66,10 @@ class HasOwners(Protocol):
 
 def controller_of(meta: HasOwners) -> OwnerReference | None:
     """Return the owner that controls the object, if any."""
-    return next((owner for owner in meta.owner_references if owner.controller), None)
+    for owner in meta.owner_references:
+        if owner.controller:
+            return owner
+    return None
 
 
 def has_finalizer(meta: Meta, finalizer: str) -> bool:

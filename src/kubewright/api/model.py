@@ -1,7 +1,6 @@
 """`Model`: a typed struct whose Python names are snake_case and whose wire names are camelCase."""
 
 import copy
-import difflib
 import inspect
 import keyword
 import re
@@ -9,6 +8,7 @@ import sys
 import typing
 from collections.abc import Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, dataclass_transform, get_args, get_origin
 
@@ -129,7 +129,7 @@ class ModelType(msgspec.StructMeta):
 
 
 def _unknown_field(name: str, unknown: str, fields: Sequence[str]) -> str:
-    meant = difflib.get_close_matches(snake(unknown), fields, n=1)
+    meant = import_module("difflib").get_close_matches(snake(unknown), fields, n=1)
     advice = f"did you mean {meant[0]!r}?" if meant else f"its fields are {', '.join(fields)}"
     return f"{name}() has no field {unknown!r}: {advice}"
 

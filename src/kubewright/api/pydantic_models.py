@@ -184,7 +184,7 @@ class _Converter:
     def _resolved(
         self, node: JsonSchema, location: str, outer: tuple[str, ...]
     ) -> tuple[JsonSchema, tuple[str, ...]]:
-        """Put definitions in the place of references; keywords beside a reference win."""
+        """Replace references by definitions; keywords beside a reference win."""
         if len(node.get("allOf", ())) == 1:
             rest = {keyword: value for keyword, value in node.items() if keyword != "allOf"}
             return self._resolved({**node["allOf"][0], **rest}, location, outer)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from decimal import Decimal
-from functools import total_ordering
+from functools import lru_cache, total_ordering
 from typing import Any, ClassVar, Literal, Self
 
 from kubewright.api.errors import QuantityError
@@ -85,41 +85,12 @@ class Quantity(Scalar):
         return Decimal((1 if self._mantissa < 0 else 0, digits, self._exponent))
 
     def _set(self, mantissa: int, exponent: int, format: QuantityFormat, text: str = "") -> Self:  # noqa: A002 - as above
-        while mantissa and mantissa % 10 == 0:
-            mantissa, exponent = mantissa // 10, exponent + 1
-        self._mantissa, self._exponent = mantissa, exponent if mantissa else 0
+        self._mantissa, self._exponent = _without_zeros(mantissa, exponent)
         self._format, self._text = format, text
         return self
 
     def _parse(self, text: str) -> None:
-        found = re.fullmatch(_SCAN, text, re.ASCII)
-        if not text or found is None:
-            raise QuantityError(f"quantities must match the regular expression '{_PATTERN}'")
-        sign, whole, fraction, suffix = found[1], found[2] or "0", found[3] or "", found[4]
-        base, exponent, format = _interpret(suffix)  # noqa: A001 - as above
-        digits = whole + fraction
-        number = int(digits) * (-1 if sign == "-" else 1)
-        if (
-            _is_small(format, exponent, whole, fraction)
-            and abs(number) << (exponent if base == 2 else 0) <= _MAX_INT64
-        ):
-            kept = text if _is_canonical(format, exponent, digits, len(fraction)) else ""
-            if base == 2:
-                self._set(number << exponent, 0, format, kept)
-            else:
-                self._set(number, exponent - len(fraction), format, kept)
-            return
-        if not re.search("[0-9]", text.removesuffix(suffix)):
-            raise QuantityError("unable to parse numeric part of quantity")
-        scale = -len(fraction)
-        if base == 2:
-            number <<= exponent
-        else:
-            scale += exponent
-        number, scale = _rounded_up(number, scale, _NANO)
-        if format == "BinarySI":
-            number, scale, format = _bounded(number, scale)  # noqa: A001 - as above
-        self._set(number, scale, format)
+        self._mantissa, self._exponent, self._format, self._text = _parsed(text)
 
     def _compare(self, other: "Quantity") -> int:
         low = min(self._exponent, other._exponent)
@@ -198,6 +169,43 @@ class Quantity(Scalar):
             return f"{amount}e{exponent}" if exponent else str(amount)
         # Kubernetes has no suffix beyond E and writes none there.
         return f"{amount}{_DECIMAL_TEXT.get(exponent, '')}"
+
+
+def _without_zeros(mantissa: int, exponent: int) -> tuple[int, int]:
+    while mantissa and mantissa % 10 == 0:
+        mantissa, exponent = mantissa // 10, exponent + 1
+    return mantissa, exponent if mantissa else 0
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> tuple[int, int, QuantityFormat, str]:
+    """Return mantissa, exponent, format and, if it is canonical, the text; cached, since the same few texts recur."""
+    found = re.fullmatch(_SCAN, text, re.ASCII)
+    if not text or found is None:
+        raise QuantityError(f"quantities must match the regular expression '{_PATTERN}'")
+    sign, whole, fraction, suffix = found[1], found[2] or "0", found[3] or "", found[4]
+    base, exponent, format = _interpret(suffix)  # noqa: A001 - as above
+    digits = whole + fraction
+    number = int(digits) * (-1 if sign == "-" else 1)
+    if (
+        _is_small(format, exponent, whole, fraction)
+        and abs(number) << (exponent if base == 2 else 0) <= _MAX_INT64
+    ):
+        kept = text if _is_canonical(format, exponent, digits, len(fraction)) else ""
+        if base == 2:
+            return *_without_zeros(number << exponent, 0), format, kept
+        return *_without_zeros(number, exponent - len(fraction)), format, kept
+    if not re.search("[0-9]", text.removesuffix(suffix)):
+        raise QuantityError("unable to parse numeric part of quantity")
+    scale = -len(fraction)
+    if base == 2:
+        number <<= exponent
+    else:
+        scale += exponent
+    number, scale = _rounded_up(number, scale, _NANO)
+    if format == "BinarySI":
+        number, scale, format = _bounded(number, scale)  # noqa: A001 - as above
+    return *_without_zeros(number, scale), format, ""
 
 
 def _interpret(suffix: str) -> tuple[int, int, QuantityFormat]:

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from kubewright.api.codec import decode
 from kubewright.api.errors import DecodeError
-from kubewright.api.identity import ObjectKey
+from kubewright.api.failures import Status
+from kubewright.api.identity import ObjectKey, key_of_pair
 from kubewright.api.meta import OwnerReference
 from kubewright.api.pieces import elements, members
-from kubewright.api.status import Status
 
 WatchEventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
 T = TypeVar("T", bound=msgspec.Struct)
@@ -54,7 +54,7 @@ class PartialMeta(msgspec.Struct, gc=False, rename="camel"):
     @property
     def key(self) -> ObjectKey:
         """Return namespace and name."""
-        return ObjectKey(self.namespace, self.name)
+        return key_of_pair((self.namespace, self.name))
 
     def settle(self) -> None:
         """Copy views of the page that contained the object, so that the page can be freed."""
@@ -113,6 +113,8 @@ class RawList(msgspec.Struct, gc=False, frozen=True):
     continue_: str
     items: list[RawObject]
     remaining: int | None = None
+    shard_selector: str = ""
+    """The selector of the server's `shardInfo`: empty if the server says nothing about shards."""
 
 
 class WatchEvent(msgspec.Struct, gc=False, frozen=True):
@@ -127,10 +129,20 @@ class _Item(msgspec.Struct, gc=False):
     metadata: PartialMeta
 
 
+class _ShardInfo(msgspec.Struct, gc=False):
+    selector: str = ""
+
+
 class _ListMeta(msgspec.Struct, gc=False, rename="camel"):
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
     remaining_item_count: int | None = None
+    shard_info: _ShardInfo | None = None
+
+    def page(self, items: list[RawObject]) -> RawList:
+        """Return the page that this is the metadata of."""
+        selector = self.shard_info.selector if self.shard_info is not None else ""
+        return RawList(self.resource_version, self.continue_, items, self.remaining_item_count, selector)
 
 
 class _List(msgspec.Struct, gc=False):
@@ -182,7 +194,7 @@ def split_list(data: bytes) -> RawList:
         found = members(data)
         meta = _read(_list_metas, _ListMeta, found.get("metadata", b""))
         items = [raw_object(item) for item in elements(found.get("items", b"[]"))]
-        return RawList(meta.resource_version, meta.continue_, items, meta.remaining_item_count)
+        return meta.page(items)
 
 
 def _parted(data: bytes) -> RawList:
@@ -193,8 +205,7 @@ def _parted(data: bytes) -> RawList:
         items = [RawObject(read(raw).metadata, raw) for raw in objects]
     except (msgspec.DecodeError, UnicodeDecodeError):
         items = list(map(raw_object, objects))
-    meta = page.metadata
-    return RawList(meta.resource_version, meta.continue_, items, meta.remaining_item_count)
+    return page.metadata.page(items)
 
 
 def _cut(data: bytes) -> RawList | None:
@@ -222,8 +233,7 @@ def _cut(data: bytes) -> RawList | None:
             start = end + 1
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    meta = page.metadata
-    return RawList(meta.resource_version, meta.continue_, items, meta.remaining_item_count)
+    return page.metadata.page(items)
 
 
 def _ends(data: bytes, separator: bytes, start: int, stop: int) -> list[int]:

@@ -45,8 +45,12 @@ def rights_of(rules: Iterable[PolicyRule]) -> set[Right]:
     }
 
 
-def lease_rules(name: str) -> list[PolicyRule]:
-    """Return the rules for leader election, for a Role in the lease's namespace."""
+def lease_rules(name: str, *, sharded: bool = False) -> list[PolicyRule]:
+    """Return the rules for leader election, or for the leases of shards, for a Role in the lease's namespace."""
+    if sharded:
+        # They are listed, and those of replicas have names that are not known before.
+        verbs = ("create", "delete", "get", "list", "update")
+        return [PolicyRule(("coordination.k8s.io",), ("leases",), verbs)]
     # A create cannot be limited by name: the server does not know the name when it authorizes it.
     return [
         PolicyRule(("coordination.k8s.io",), ("leases",), ("create",)),

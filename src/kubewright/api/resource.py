@@ -22,7 +22,7 @@ from kubewright.api.annotations import body_annotations, members
 from kubewright.api.errors import DeclarationError
 from kubewright.api.field_paths import path_problems
 from kubewright.api.fields import Column, Rule, Scale
-from kubewright.api.identity import ObjectKey
+from kubewright.api.identity import ObjectKey, key_of_pair
 from kubewright.api.kinds import Kind, Scope, kind_of, plural_of
 from kubewright.api.meta import Meta, OwnerReference, controller_of
 from kubewright.api.model import Model, ModelType, required_fields
@@ -293,7 +293,7 @@ class Object(Model, metaclass=ObjectType, kw_only=False):
     @property
     def key(self) -> ObjectKey:
         """Return namespace and name."""
-        return ObjectKey(self.metadata.namespace, self.metadata.name)
+        return key_of_pair((self.metadata.namespace, self.metadata.name))
 
 
 class Resource(Object, Generic[Spec, Status]):

@@ -15,7 +15,7 @@ Read in this order:
 - The simulated nodes: `kubelet`, `addresses`, `pod_lifecycle` (statuses and conditions), `pod_scenarios` (simulated
   Pods) with `simulated_commands` (what their containers do), `provisioner`.
 - Other controllers: `namespaces`, `garbage`, `endpoints`, `volumes`, `quotas`, `disruptions`, `autoscalers`,
-  `aggregation`, `certificate_requests`, `token_secrets`.
+  `aggregation`, `policies`, `certificate_requests`, `token_secrets`.
 """
 
 from kubewright.devcluster.addresses import MAX_NODES, NODE

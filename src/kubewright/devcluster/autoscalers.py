@@ -140,6 +140,9 @@ class Autoscalers:
             await self._client.scale(kind, name, namespace, replicas=desired)
             message = f"the HPA controller was able to update the target scale to {desired}"
             _set(status, "AbleToScale", "True", "SucceededRescale", message, now)
+            # A scale to zero needs a metric of an object or of an external system, and no metrics are served here.
+            message = "the HPA controller did not scale the workload to zero"
+            _set(status, "ScaledToZero", "False", "NotScaledToZero", message, now)
             status.last_scale_time = now
             ctx.event("SuccessfulRescale", f"New size: {desired}; reason: {why}")
         elif desired == 0:
@@ -156,8 +159,8 @@ class Autoscalers:
         elif len(others := await self._autoscalers_of_pods(scaler, scale.status.selector)) > 1:
             status.desired_replicas = scaler.status.desired_replicas
             status.current_metrics = []
-            shown = " ".join(map(str, others))
-            message = f"pods by selector {scale.status.selector} are controlled by multiple HPAs: [{shown}]"
+            shown = " ".join(map(str, others[:2]))
+            message = f"pods by selector {scale.status.selector} are controlled by more than one HPA (e.g. [{shown}])"
             if _set(status, "ScalingActive", "False", "AmbiguousSelector", message, now):
                 ctx.warn("AmbiguousSelector", message)
                 ctx.warn("FailedComputeMetricsReplicas", message)

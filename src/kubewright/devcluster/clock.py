@@ -1,18 +1,18 @@
 """The wall clock derived from the event loop's time, so that tests with virtual time also move timestamps."""
 
 import asyncio
-from datetime import datetime
+import time
+from datetime import UTC, datetime
 from weakref import WeakKeyDictionary
 
-from kubewright.devserver import Clock
-
-_clocks: "WeakKeyDictionary[asyncio.AbstractEventLoop, Clock]" = WeakKeyDictionary()
+_offsets: "WeakKeyDictionary[asyncio.AbstractEventLoop, float]" = WeakKeyDictionary()
+"""Seconds from a loop's time to the wall clock. Nothing here may refer to the loop: it would never be freed."""
 
 
 def now() -> datetime:
     """Return the current time with its time zone."""
     loop = asyncio.get_running_loop()
-    clock = _clocks.get(loop)
-    if clock is None:
-        clock = _clocks[loop] = Clock(loop)
-    return clock.now()
+    offset = _offsets.get(loop)
+    if offset is None:
+        offset = _offsets[loop] = time.time() - loop.time()
+    return datetime.fromtimestamp(loop.time() + offset, UTC)

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Self
 
-from kubewright.api import AlreadyExists, NotFound
+from kubewright.api import AlreadyExists, NotFound, kind_of
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client, ClusterConfig, config_from_kubeconfig
 from kubewright.controller import Controller, Operator
@@ -24,6 +24,7 @@ from kubewright.devcluster import (
     kubelet,
     namespaces,
     node_lifecycle,
+    policies,
     provisioner,
     quotas,
     replica_sets,
@@ -79,17 +80,19 @@ class DevCluster:
     `kubewright.processpods.ProcessPods`, runs the containers of Pods; without one, Pods are simulated. `programs` adds
     to the table of what programs and images do in simulated containers, for example `{"migrate": "sleep 3; exit 1"}`.
     With `listen=False` the cluster is reached only through `in_process_config`. Without `workloads` only the namespace
-    controller and the garbage collector run. The other arguments are those of `Server`.
+    controller and the garbage collector run, and without `garbage_collector` not that either. The other arguments are those of `Server`.
     """
 
     def __init__(
         self,
         *,
+        kubernetes: str = "",
         data: Path | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
         listen: bool = True,
         workloads: bool = True,
+        garbage_collector: bool = True,
         pod_runner: PodRunner | None = None,
         anonymous: bool = False,
         credentials: ServerCredentials | None = None,
@@ -97,6 +100,7 @@ class DevCluster:
         authorization_observer: AuthorizationObserver | None = None,
         enable_admission_plugins: Collection[str] = (),
         disable_admission_plugins: Collection[str] = (),
+        feature_gates: Mapping[str, bool] | None = None,
         nodes: int = 1,
         programs: Mapping[str, str] | None = None,
     ) -> None:
@@ -105,12 +109,14 @@ class DevCluster:
         self._programs = extended_programs(programs or {})
         # Nodes are ready at once here, and no controller would remove the not-ready taint.
         self._server = Server(
+            kubernetes=kubernetes,
             data=data,
             host=host,
             port=port,
             listen=listen,
             enable_admission_plugins=enable_admission_plugins,
             disable_admission_plugins={"TaintNodesByCondition", *disable_admission_plugins},
+            feature_gates=feature_gates,
             anonymous=anonymous,
             credentials=credentials,
             authorization_modes=authorization_modes,
@@ -119,6 +125,7 @@ class DevCluster:
         )
         self._listen = listen
         self._workloads = workloads
+        self._garbage_collector = garbage_collector
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -175,7 +182,9 @@ class DevCluster:
         controllers = [namespaces.controller(client, ca_pem.decode())]
         if self._workloads:
             controllers += await self._workload_controllers(client)
-        operator = Operator(*controllers, name="kubewright-dev-cluster")
+        # Earlier releases do not serve all kinds.
+        served = [item for item in controllers if self._server.serves(kind_of(item.kind))]
+        operator = Operator(*served, name="kubewright-dev-cluster")
         quiet = ManagerOptions(
             journal_limit=0,
             metrics_bind_address=OFF,
@@ -185,11 +194,12 @@ class DevCluster:
             watchdog=self._listen,
         )
         manager = Manager(operator, client.config, quiet)
-        collector = GarbageCollector(client)
-        for work in (manager.run(), collector.run()):
-            stack.callback(group.create_task(work).cancel)
+        stack.callback(group.create_task(manager.run()).cancel)
+        if self._garbage_collector:
+            collector = GarbageCollector(client)
+            stack.callback(group.create_task(collector.run()).cancel)
+            await collector.synced.wait()
         await manager.ready.wait()
-        await collector.synced.wait()
         await _wait_for_default_service_account(client)
 
     async def _workload_controllers(self, client: Client) -> list[Controller[Any]]:
@@ -208,6 +218,7 @@ class DevCluster:
             quotas.controller(client),
             autoscalers.controller(client),
             aggregation.controller(),
+            policies.controller(client),
             certificate_requests.controller(self._server.sign),
             token_secrets.controller(self._server.issue_for_secret, self._server.ca_pem),
             *node_lifecycle.controllers(),

@@ -47,7 +47,7 @@ _PRESSURES = {
 
 
 class PodRunner(Protocol):
-    """Runs the containers of Pods while its context is open; implemented by `kubewright.processpods`."""
+    """Run the containers of Pods while the context is open: `ProcessPods`, which is optional and in a higher layer."""
 
     network: ipaddress.IPv4Network
     endpoints: Mapping[str, SubresourceEndpoint]

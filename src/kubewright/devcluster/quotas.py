@@ -52,6 +52,8 @@ def resource_of(name: str) -> tuple[str, str]:
         ("persistentvolumeclaims", ".storageclass.storage.k8s.io/requests.storage")
     ):
         return "", "persistentvolumeclaims"
+    if name.endswith(".deviceclass.resource.k8s.io/devices"):
+        return "resource.k8s.io", "resourceclaims"
     if name.startswith("services."):
         return "", "services"
     return (

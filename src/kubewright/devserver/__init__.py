@@ -12,7 +12,9 @@ from kubewright.devserver.admission import ADMISSION_PLUGINS, quota_usage
 from kubewright.devserver.auth import AuthorizationMode, AuthorizationObserver, TokenFileError
 from kubewright.devserver.builtin.pods.subresources import choose_container
 from kubewright.devserver.credentials import ServerCredentials
-from kubewright.devserver.faults import Fault, Faults, Match
+from kubewright.devserver.data import KubernetesRelease, UnknownReleaseError
+from kubewright.devserver.faults import Fault, Faults, Match, RequestFaults
+from kubewright.devserver.feature_gates import FEATURE_GATES, FeatureGateError, parse_feature_gates
 from kubewright.devserver.objects.clock import Clock
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.context import RequestContext
@@ -22,6 +24,7 @@ from kubewright.devserver.strategy import EndpointRequest, SubresourceEndpoint
 
 __all__ = [
     "ADMISSION_PLUGINS",
+    "FEATURE_GATES",
     "AuthorizationAttributes",
     "AuthorizationMode",
     "AuthorizationObserver",
@@ -29,9 +32,12 @@ __all__ = [
     "EndpointRequest",
     "Fault",
     "Faults",
+    "FeatureGateError",
     "KeyPair",
+    "KubernetesRelease",
     "Match",
     "RequestContext",
+    "RequestFaults",
     "Server",
     "ServerCredentials",
     "Statistics",
@@ -39,7 +45,9 @@ __all__ = [
     "SubresourceEndpoint",
     "Timing",
     "TokenFileError",
+    "UnknownReleaseError",
     "UserInfo",
     "choose_container",
+    "parse_feature_gates",
     "quota_usage",
 ]

@@ -1,11 +1,8 @@
 """Write objects straight into the store: those of an empty cluster, and copies of another cluster."""
 
 import ipaddress
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from itertools import chain
 from uuid import uuid4
 
@@ -50,12 +47,14 @@ _GROUP_PRIORITIES = {
     "discovery.k8s.io": 16200,
     "resource.k8s.io": 16200,
     "flowcontrol.apiserver.k8s.io": 16100,
+    "storagemigration.k8s.io": 15800,
 }
 _VERSION_PRIORITIES = {
     "v1.": 1,
     "v2.autoscaling": 30,
     "v1.resource.k8s.io": 21,
     "v1.flowcontrol.apiserver.k8s.io": 21,
+    "v1beta3.flowcontrol.apiserver.k8s.io": 18,
 }
 _VERSION_PRIORITY = 15
 # Placeholders in templates.
@@ -201,14 +200,6 @@ def _api_services(core: Core) -> Iterator[JsonObject]:
             }
 
 
-@cache
-def recorded_objects() -> list[JsonObject]:
-    """Return the roles, bindings, priority classes and flow schemas of every cluster, recorded from kube-apiserver; read once."""
-    data = files("kubewright.devserver.auth").joinpath("bootstrap.json").read_bytes()
-    objects: list[JsonObject] = json.loads(data)
-    return objects
-
-
 def seed(core: Core, objects: Iterable[JsonObject]) -> None:
     """Store the objects that do not exist yet, bypassing admission and validation."""
     kinds = {(item.group, item.version, item.kind): item for item in core.registry if "create" in item.verbs}
@@ -222,13 +213,14 @@ def seed(core: Core, objects: Iterable[JsonObject]) -> None:
 def _store(core: Core, resource: ServedResource, obj: JsonObject, stamp: str) -> None:
     key = resource.key(meta(obj).get("namespace", ""), meta(obj)["name"])
     place = (resource.collection.name, key)
+    known = _templates.setdefault(core.types.release.version, {})
     if (record := resource.collection.get(key)) is not None:
         if fields := _OWN.get(place):
             _update(core, resource, record, obj, fields)
         return
-    template = _templates.get(place) if place not in _OWN else None
+    template = known.get(place) if place not in _OWN else None
     if template is None:
-        template = _templates[place] = _Template.of(resource, obj)
+        template = known[place] = _Template.of(resource, obj)
     core.store.put(
         resource.collection,
         key,
@@ -285,8 +277,8 @@ class _Template:
         return data.replace(_MOMENT.encode(), stamp.encode())
 
 
-_templates: dict[tuple[str, str], _Template] = {}
-"""Templates shared by all servers of a process: encoding these objects is most of the time a server needs to start."""
+_templates: dict[str, dict[tuple[str, str], _Template]] = {}
+"""By release, templates shared by all its servers in a process: encoding these objects is most of the time a server needs to start."""
 
 
 def store_copies(core: Core, objects: Iterable[JsonObject]) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from kubewright.devserver.auth import RoleAuthorizer
+from kubewright.devserver.feature_gates import FeatureGates
 from kubewright.devserver.objects.clock import Clock
 from kubewright.devserver.registry import ResourceRegistry
 from kubewright.devserver.request.admission import AdmissionChain
@@ -23,6 +24,7 @@ class Core:
     registry: ResourceRegistry
     types: TypeTable
     clock: Clock
+    gates: FeatureGates
     realistic: bool = False
     """Take as long as kube-apiserver where it responds before its work is done."""
     api: Access = field(init=False)

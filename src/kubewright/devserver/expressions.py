@@ -1,6 +1,6 @@
 """CEL expressions of match conditions and admission policies: environments, compilation, cost budgets."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -85,6 +85,10 @@ class ExpressionError(KubewrightError):
     """An expression that cannot be used."""
 
 
+class InstantiationError(ExpressionError):
+    """An expression whose types are right, but of which a constant part cannot be evaluated."""
+
+
 def _spell_out(declared: cel.DeclaredType) -> None:
     """Set the names of reserved words as they are: only the fields of custom resources are escaped, as in `__namespace__`."""
     for escaped, name in list(declared.names.items()):
@@ -113,21 +117,28 @@ def _standard() -> dict[str, cel.Type | cel.DeclaredType]:
 
 def environment(
     *,
-    params: bool = False,
+    params: bool | cel.DeclaredType = False,
     variables: Mapping[str, cel.Type] | None = None,
     mutating: bool = False,
+    kind: cel.DeclaredType | None = None,
+    authorizer: bool = True,
 ) -> cel.CelEnvironment:
     """Return the environment of expressions about writes; `variables` are those that a policy declares.
 
-    Expressions that are `mutating` may make objects and patches.
+    Expressions that are `mutating` may make objects and patches; those of messages have no `authorizer`. Objects are of any type, unless `kind` is given, and
+    so are parameters.
     """
-    known = dict(_standard())
+    known = {
+        name: found for name, found in _standard().items() if authorizer or not name.startswith("authorizer")
+    }
+    if kind is not None:
+        known["object"] = known["oldObject"] = kind
     if params:
-        known["params"] = cel.DYN
+        known["params"] = cel.DYN if params is True else params
     if variables is not None:
         declared = cel.DeclaredType(cel.struct("kubernetes.variables"), 0, 2)
-        for name, kind in variables.items():
-            declared.fields[name] = cel.DeclaredType(kind, 0, 0)
+        for name, found in variables.items():
+            declared.fields[name] = cel.DeclaredType(found, 0, 0)
             declared.names[name] = name
         known["variables"] = declared
     library = cel.authorization_library()
@@ -151,23 +162,30 @@ def compile_condition(text: str) -> cel.Program:
     return compile_in(_conditions(), text, cel.BOOL)
 
 
-def compile_in(place: cel.CelEnvironment, text: str, *wanted: cel.Type) -> cel.Program:
-    """Compile an expression; raise ExpressionError unless its type is one of `wanted`, if any are given."""
+def compile_in(place: cel.CelEnvironment, text: str, *expected: cel.Type) -> cel.Program:
+    """Compile an expression; raise ExpressionError unless its type is one of `expected`, if any are given."""
     try:
         program = place.compile(text)
     except cel.CompileError as error:
         raise ExpressionError(f"compilation failed: {error}") from None
-    except cel.EvaluationError as error:
-        raise ExpressionError(f"program instantiation failed: {error}") from None
-    if wanted and not any(program.type.same(kind) for kind in wanted):
-        if len(wanted) == 1:
-            raise ExpressionError(f"must evaluate to {wanted[0]} but got {program.type}")
-        listed = " ".join("null_type" if kind.kind == "null" else str(kind) for kind in wanted)
-        raise ExpressionError(f"must evaluate to one of [{listed}] but got {program.type}")
+    except cel.InstantiationFailed as error:
+        _check_type(error.type, expected)
+        raise InstantiationError(f"program instantiation failed: {error}") from None
+    _check_type(program.type, expected)
     return program
 
 
-class Budget:
+def _check_type(found: cel.Type, expected: Sequence[cel.Type]) -> None:
+    """Raise ExpressionError unless a type is one of `expected`, if any are given."""
+    if not expected or any(found.same(kind) for kind in expected):
+        return
+    if len(expected) == 1:
+        raise ExpressionError(f"must evaluate to {expected[0]} but got {found}")
+    listed = " ".join("null_type" if kind.kind == "null" else str(kind) for kind in expected)
+    raise ExpressionError(f"must evaluate to one of [{listed}] but got {found}")
+
+
+class CostBudget:
     """The cost that remains for the expressions of one write."""
 
     def __init__(self, total: int) -> None:
@@ -197,14 +215,22 @@ _SIMPLE = frozenset({"bool", "bytes", "double", "duration", "int", "null", "stri
 class PolicyCompiler:
     """Compile the expressions of a policy, which may have parameters and variables."""
 
-    def __init__(self, spec: JsonObject) -> None:
-        self._params = params = spec.get("paramKind") is not None
+    def __init__(
+        self, spec: JsonObject, kind: cel.DeclaredType | None = None, params: cel.DeclaredType | None = None
+    ) -> None:
+        self._kind = kind
+        self._params = (params or True) if spec.get("paramKind") is not None else False
         self._variables: dict[str, cel.Type] = {}
-        self._plain = environment(params=params)
+        self._plain = environment(params=self._params, kind=kind)
         self._named: dict[str, cel.Type] | None = self._variables if items(spec, "variables") else None
-        self._place = (
-            environment(params=params, variables=self._named) if self._named is not None else self._plain
-        )
+        self._place = self._plain if self._named is None else self._with_variables()
+
+    def _with_variables(self) -> cel.CelEnvironment:
+        return environment(params=self._params, variables=self._variables, kind=self._kind)
+
+    def expression(self, text: str) -> cel.Program:
+        """Compile an expression of any type."""
+        return compile_in(self._place, text)
 
     def condition(self, text: str) -> cel.Program:
         """Compile a match condition, which knows no variables."""
@@ -219,7 +245,7 @@ class PolicyCompiler:
             kind = _declared(program.type)
         finally:
             self._variables[name] = kind
-            self._place = environment(params=self._params, variables=self._variables)
+            self._place = self._with_variables()
         return program
 
     def validation(self, text: str) -> cel.Program:
@@ -228,7 +254,8 @@ class PolicyCompiler:
 
     def message(self, text: str) -> cel.Program:
         """Compile a message expression."""
-        return compile_in(self._place, text, cel.STRING)
+        place = environment(params=self._params, variables=self._named, kind=self._kind, authorizer=False)
+        return compile_in(place, text, cel.STRING)
 
     def annotation(self, text: str) -> cel.Program:
         """Compile the value of an audit annotation."""
@@ -254,7 +281,7 @@ class Variables(dict[str, Any]):
     """The variables of a policy for one write, each evaluated at its first use."""
 
     def __init__(
-        self, programs: Mapping[str, cel.Program], values: Callable[[], dict[str, Any]], budget: Budget
+        self, programs: Mapping[str, cel.Program], values: Callable[[], dict[str, Any]], budget: CostBudget
     ) -> None:
         super().__init__()
         self._programs = programs

@@ -4,6 +4,9 @@ Faults cannot be injected over the network, only by the process that runs the se
 
     with server.faults.add(match=Match(verbs=("patch",), resource="pods"), fail=429, retry_after=1, times=3):
         ...
+
+`RequestFaults` needs nothing but requests and their responses, so that a proxy can inject them before any API server.
+`Faults` adds those of the embedded server's storage: stale reads, and events that overtake responses.
 """
 
 import asyncio
@@ -34,6 +37,7 @@ _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _EVENT_TURNS = 5
 """Turns of the event loop in which a watch sends what has changed."""
 _EXPIRED = "The resourceVersion for the provided watch is too old."
+_INITIAL_END = b"k8s.io/initial-events-end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ EVERYTHING = Match()
 class Fault:
     """One injected fault; used as a context manager, it is removed at the end."""
 
-    faults: "Faults"
+    faults: "RequestFaults"
     match: Matcher
     delay: float
     fail: Failure | None
@@ -114,7 +118,7 @@ class Fault:
             if self.fail is None:
                 return response
         if self.fail == "reset":
-            raise HangUp("a fault was asked for")
+            raise HangUp("a test injected this fault")
         return self._failure(context)
 
     def _failure(self, context: RequestContext) -> ServerResponse:
@@ -137,9 +141,9 @@ class Fault:
                 self.message or "the server is currently unable to handle the request"
             )
         elif code == 500:
-            error = StatusError.internal(self.message or "a fault was asked for")
+            error = StatusError.internal(self.message or "a test injected this fault")
         else:
-            error = StatusError(code, "", self.message or "a fault was asked for")
+            error = StatusError(code, "", self.message or "a test injected this fault")
         if self.retry_after is not None:
             error.details = {**(error.details or {}), "retryAfterSeconds": self.retry_after}
         return error
@@ -155,6 +159,103 @@ class _OpenStream:
     """True from the request to end until it has ended."""
     reset: bool = False
     error: StatusError | None = None
+
+
+@dataclass(eq=False, slots=True)
+class RequestFaults:
+    """Injected faults of requests and watches, before any API server."""
+
+    _faults: list[Fault] = field(default_factory=list[Fault], init=False)
+    _streams: dict[_OpenStream, None] = field(default_factory=dict[_OpenStream, None], init=False)
+
+    def add(
+        self,
+        *,
+        match: Matcher = EVERYTHING,
+        delay: float = 0.0,
+        fail: Failure | None = None,
+        when: Moment = "before",
+        retry_after: int | None = None,
+        message: str = "",
+        times: int | None = None,
+    ) -> Fault:
+        """Delay requests, fail them or both, `times` times or until the fault is removed.
+
+        A failure `after` the request lets it finish first: the write is committed, but the client sees an error.
+        """
+        fault = Fault(self, match, delay, fail, when, retry_after, message, times)
+        self._faults.append(fault)
+        return fault
+
+    def remove(self, fault: Fault) -> None:
+        """Remove a fault; removing it twice is allowed."""
+        if fault in self._faults:
+            self._faults.remove(fault)
+
+    def clear(self) -> None:
+        """Remove all faults."""
+        self._faults.clear()
+
+    def cut_watches(
+        self, match: Matcher = EVERYTHING, *, how: Literal["end", "reset", "expire"] = "end"
+    ) -> int:
+        """End the open watches: cleanly, by a reset, or with the error that their revision is too old."""
+        chosen = [stream for stream in self._streams if not stream.cut and match(stream.context)]
+        now = asyncio.get_running_loop().time()
+        for stream in chosen:
+            stream.cut = True
+            stream.reset = how == "reset"
+            stream.error = StatusError.expired(_EXPIRED) if how == "expire" else None
+            stream.scope.reschedule(now)
+        return len(chosen)
+
+    def around(self, context: RequestContext, proceed: Callable[[], PendingResponse]) -> PendingResponse:
+        """Respond to a request, with the first fault that applies."""
+        fault = self._applying(context)
+        return self._tracked(context, proceed() if fault is None else fault.respond(context, proceed))
+
+    def _applying(self, context: RequestContext) -> Fault | None:
+        # Outside of tests with faults there are none to ask.
+        return next((item for item in self._faults if item.strikes(context)), None) if self._faults else None
+
+    def _tracked(self, context: RequestContext, response: PendingResponse) -> PendingResponse:
+        """Return a response whose stream, if it is one, `cut_watches` can end."""
+        if isinstance(response, Stream):
+            self._follow(context, response)
+        elif context.info.verb == "watch" and isinstance(response, Coroutine):
+            return self._followed(context, response)
+        return response
+
+    async def _followed(
+        self, context: RequestContext, response: Coroutine[Any, Any, ServerResponse]
+    ) -> ServerResponse:
+        found = await response
+        if isinstance(found, Stream):
+            self._follow(context, found)
+        return found
+
+    def _follow(self, context: RequestContext, stream: Stream) -> None:
+        """Register a stream, so that `cut_watches` can end it."""
+        run = stream.run
+
+        async def guarded(writer: BodyWriter) -> None:
+            entry = _OpenStream(context, asyncio.timeout(None))
+            self._streams[entry] = None
+            try:
+                async with entry.scope:
+                    await run(writer)
+            except TimeoutError:
+                if not entry.scope.expired():
+                    raise
+                if entry.reset:
+                    raise HangUp("a test injected this fault") from None
+                if entry.error is not None:
+                    protobuf = stream.content_type.startswith(PROTOBUF)
+                    await _send_error(writer, entry.error, protobuf=protobuf)
+            finally:
+                self._streams.pop(entry, None)
+
+        stream.run = guarded
 
 
 @dataclass(eq=False, slots=True)
@@ -192,64 +293,26 @@ def _from_cache(context: RequestContext) -> bool:
 
 
 @dataclass(eq=False, slots=True)
-class Faults:
-    """The injected faults of one server."""
+class Faults(RequestFaults):
+    """The injected faults of one embedded server."""
 
     store: ObjectStore
-    _faults: list[Fault] = field(default_factory=list[Fault])
-    _streams: dict[_OpenStream, None] = field(default_factory=dict[_OpenStream, None])
     _frozen: list[tuple[Matcher, int]] = field(default_factory=list[tuple[Matcher, int]])
     _lags: "list[Lag]" = field(default_factory=list[Lag])
     _overtaking: list[tuple[Matcher, random.Random]] = field(
         default_factory=list[tuple[Matcher, random.Random]]
     )
 
-    def add(
-        self,
-        *,
-        match: Matcher = EVERYTHING,
-        delay: float = 0.0,
-        fail: Failure | None = None,
-        when: Moment = "before",
-        retry_after: int | None = None,
-        message: str = "",
-        times: int | None = None,
-    ) -> Fault:
-        """Delay requests, fail them or both, `times` times or until the fault is removed.
-
-        A failure `after` the request lets it finish first: the write is committed, but the client sees an error.
-        """
-        fault = Fault(self, match, delay, fail, when, retry_after, message, times)
-        self._faults.append(fault)
-        return fault
-
-    def remove(self, fault: Fault) -> None:
-        """Remove a fault; removing it twice is allowed."""
-        if fault in self._faults:
-            self._faults.remove(fault)
-
     def clear(self) -> None:
         """Remove all faults."""
-        self._faults.clear()
+        # Not super(): it does not work in classes with slots that dataclass replaces.
+        RequestFaults.clear(self)
         self._frozen.clear()
         self._overtaking.clear()
         for lag in self._lags:
             lag.catch_up()
         self._lags.clear()
         self.store.wake()
-
-    def cut_watches(
-        self, match: Matcher = EVERYTHING, *, how: Literal["end", "reset", "expire"] = "end"
-    ) -> int:
-        """End the open watches: cleanly, by a reset, or with the error that their revision is too old."""
-        chosen = [stream for stream in self._streams if not stream.cut and match(stream.context)]
-        now = asyncio.get_running_loop().time()
-        for stream in chosen:
-            stream.cut = True
-            stream.reset = how == "reset"
-            stream.error = StatusError.expired(_EXPIRED) if how == "expire" else None
-            stream.scope.reschedule(now)
-        return len(chosen)
 
     @contextmanager
     def freeze(self, match: Matcher) -> Generator[None]:
@@ -267,8 +330,8 @@ class Faults:
     def lag(self, match: Matcher) -> Generator["Lag"]:
         """Respond to the matched requests as an API server whose caches are behind, until the context is left.
 
-        As on a cluster with several API servers: watches, and reads that ask for any version, are answered from
-        the cache. Reads that ask for the newest version are fresh, and a watch that asks for the newest state
+        As on a cluster with several API servers: watches, and reads that accept any version, are served from
+        the cache. Reads of the newest version are fresh, and a watch that starts with the newest state
         first waits until the cache has it.
         """
         found = Lag(self.store, match, self.store.revision)
@@ -307,6 +370,8 @@ class Faults:
 
     def max_visible_revision(self, context: RequestContext) -> int | None:
         """Return the last revision that a client may see, or None without a limit."""
+        if not self._frozen and not self._lags:
+            return None
         found = [revision for match, revision in self._frozen if match(context)]
         found += [
             min(lag.revision, self.store.revision)
@@ -317,8 +382,8 @@ class Faults:
 
     def around(self, context: RequestContext, proceed: Callable[[], PendingResponse]) -> PendingResponse:
         """Respond to a request, with the first fault that applies."""
-        fault = next((item for item in self._faults if item.strikes(context)), None)
-        lag = next((item for item in self._lags if item.match(context)), None)
+        fault = self._applying(context)
+        lag = next((item for item in self._lags if item.match(context)), None) if self._lags else None
         if lag is not None and context.request.flag("sendInitialEvents"):
             response = lag.respond(
                 context, proceed if fault is None else lambda: fault.respond(context, proceed)
@@ -327,42 +392,16 @@ class Faults:
             response = proceed() if fault is None else fault.respond(context, proceed)
         if isinstance(response, Coroutine) and self._overtaking and self._is_overtaken(context):
             return _after_events(response)
-        if isinstance(response, Stream):
-            self._follow(context, response)
-        elif context.info.verb == "watch" and isinstance(response, Coroutine):
-            return self._followed(context, response)
-        return response
+        return self._tracked(context, response)
 
-    async def _followed(
-        self, context: RequestContext, response: Coroutine[Any, Any, ServerResponse]
-    ) -> ServerResponse:
-        found = await response
-        if isinstance(found, Stream):
-            self._follow(context, found)
-        return found
 
-    def _follow(self, context: RequestContext, stream: Stream) -> None:
-        """Register a stream, so that `cut_watches` can end it."""
-        run = stream.run
-
-        async def guarded(writer: BodyWriter) -> None:
-            entry = _OpenStream(context, asyncio.timeout(None))
-            self._streams[entry] = None
-            try:
-                async with entry.scope:
-                    await run(writer)
-            except TimeoutError:
-                if not entry.scope.expired():
-                    raise
-                if entry.reset:
-                    raise HangUp("a fault was asked for") from None
-                if entry.error is not None:
-                    protobuf = stream.content_type.startswith(PROTOBUF)
-                    await _send_error(writer, entry.error, protobuf=protobuf)
-            finally:
-                self._streams.pop(entry, None)
-
-        stream.run = guarded
+def without_bookmarks(lines: bytes) -> bytes:
+    """Return whole lines of a watch in JSON without its bookmarks, except the one that ends the initial state."""
+    return b"".join(
+        line
+        for line in lines.splitlines(keepends=True)
+        if not line.startswith(b'{"type":"BOOKMARK"') or _INITIAL_END in line
+    )
 
 
 async def _send_error(writer: BodyWriter, error: StatusError, *, protobuf: bool) -> None:

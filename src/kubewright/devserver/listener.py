@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-import os
+import random
 import ssl
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -34,6 +34,10 @@ LIMITS = Limits(
 )
 
 
+_random = random.Random()
+"""The source of audit ids, which are no secrets: asking the operating system each time would take longer."""
+
+
 class ApiServerHandler(Handler):
     """Respond to HTTP requests as kube-apiserver does; `handle` is the pipeline."""
 
@@ -59,11 +63,11 @@ class ApiServerHandler(Handler):
 
     def preamble(self, headers: HeaderFields) -> str:
         """Return the headers of every response: an audit id, the date, and no caching by others."""
-        audit = os.urandom(16).hex()
+        audit = f"{_random.getrandbits(128):032x}"
         lines = (
             f"Audit-Id: {audit[:8]}-{audit[8:12]}-{audit[12:16]}-{audit[16:20]}-{audit[20:]}\r\n{self._date}"
         )
-        if any(name == "Cache-Control" for name, _ in headers):
+        if headers and any(name == "Cache-Control" for name, _ in headers):
             return lines
         return f"{lines}Cache-Control: no-cache, private\r\n"
 

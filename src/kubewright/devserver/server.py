@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 
 from msgspec.structs import replace
 
+from kubewright.api import GroupVersionKind, Kind
 from kubewright.certificates import Authority, KeyPair, private_key
 from kubewright.devserver.admission import standard_admission
 from kubewright.devserver.auth import (
@@ -24,13 +25,15 @@ from kubewright.devserver.auth import (
     TokenAuthenticator,
     read_token_file,
 )
-from kubewright.devserver.bootstrap import first_objects, recorded_objects, seed, store_copies
-from kubewright.devserver.builtin import strategy_for
+from kubewright.devserver.bootstrap import first_objects, seed, store_copies
+from kubewright.devserver.builtin import strategy_for, strategy_in_release
 from kubewright.devserver.core import Core
 from kubewright.devserver.credentials import ServerCredentials
+from kubewright.devserver.data import KubernetesRelease
 from kubewright.devserver.definitions import DefinitionController, definition_strategy
-from kubewright.devserver.discovery import VERSION, Discovery, Documents, OpenApi
+from kubewright.devserver.discovery import Discovery, Documents, OpenApi
 from kubewright.devserver.faults import Faults
+from kubewright.devserver.feature_gates import FeatureGates
 from kubewright.devserver.handlers import RequestPipeline, ResourceRouter, StoreAccess
 from kubewright.devserver.listener import LIMITS, ApiServerHandler, server_context
 from kubewright.devserver.objects import JsonObject
@@ -49,6 +52,10 @@ ADMIN = "kubernetes-admin"
 PORT = 6443
 """The address of a server that listens on no socket."""
 TIDY_SECONDS = 5.0
+_AUTHORIZER_NAMED = 37
+# Since this minor version, the users of client certificates have the fingerprint of the certificate.
+_CERTIFICATES_NAMED = 32
+"""The minor version since which errors of authorizers begin with the authorizer's name."""
 
 
 @dataclass(slots=True)
@@ -63,14 +70,14 @@ class _Parts:
     static_tokens: dict[str, UserInfo]
 
     @classmethod
-    def load(cls, data: Path | None, token_file: Path | None) -> "_Parts":
+    def load(cls, release: KubernetesRelease, data: Path | None, token_file: Path | None) -> "_Parts":
         static_tokens = read_token_file(token_file) if token_file is not None else {}
-        version = f"{VERSION['major']}.{VERSION['minor']}"
-        journal = DataFile(data, version) if data is not None else None
+        journal = DataFile(data, f"1.{release.minor}") if data is not None else None
         authority, token_key = _keys(journal)
-        types = load_types()
+        release.load()
+        types = load_types(release)
         types.discovery()
-        return cls(journal, authority, token_key, types, recorded_objects(), static_tokens)
+        return cls(journal, authority, token_key, types, release.bootstrap, static_tokens)
 
 
 def _keys(journal: DataFile | None) -> tuple[Authority, bytes]:
@@ -125,17 +132,19 @@ class _Tasks:
 class Server:
     """Serve the Kubernetes API while the context is open.
 
-    With `listen=False` only clients in this process reach it, through `handle`. `data` names a file that keeps the
+    `kubernetes` is the version that is served, such as `"1.33"` (`KubernetesRelease.find`; by default the newest). With
+    `listen=False` only clients in this process reach it, through `handle`. `data` names a file that keeps the
     cluster between runs; with `timing="realistic"` it takes as long as kube-apiserver for work that is done after the
-    response; admission plugins (`ADMISSION_PLUGINS`) are enabled and disabled by their Kubernetes names. `credentials` replace generated certificates
-    and keys. Requests are allowed by any of the `authorization_modes`, without credentials only if `anonymous`.
+    response; admission plugins (`ADMISSION_PLUGINS`) are enabled and disabled by their Kubernetes names, and so are
+    `feature_gates` (`FEATURE_GATES`). `credentials` replace generated certificates and keys. Requests are allowed by any of the `authorization_modes`, without credentials only if `anonymous`.
     `authorization_observer` is called with each permission that a request uses or lacks.
-    `pod_endpoints` are subresources of Pods that a kubelet would answer (log, exec, attach, portforward).
+    `pod_endpoints` are subresources of Pods that a kubelet would serve (log, exec, attach, portforward).
     """
 
     def __init__(
         self,
         *,
+        kubernetes: str = "",
         data: Path | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
@@ -144,17 +153,20 @@ class Server:
         anonymous: bool = False,
         enable_admission_plugins: Collection[str] = (),
         disable_admission_plugins: Collection[str] = (),
+        feature_gates: Mapping[str, bool] | None = None,
         credentials: ServerCredentials | None = None,
         authorization_modes: Collection[AuthorizationMode] = ("RBAC",),
         authorization_observer: AuthorizationObserver | None = None,
         pod_endpoints: Mapping[str, SubresourceEndpoint] | None = None,
     ) -> None:
+        self._release = KubernetesRelease.find(kubernetes)
         self._data = data
         self._host = host
         self._listen = listen
         self._timing = timing
         self._anonymous = anonymous
         self._enabled, self._disabled = enable_admission_plugins, disable_admission_plugins
+        self._gates = FeatureGates(self._release, feature_gates or {})
         self._credentials = credentials or ServerCredentials()
         self._authorization_modes = authorization_modes
         self._authorization_observer = authorization_observer
@@ -167,7 +179,9 @@ class Server:
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
-            parts = await asyncio.to_thread(_Parts.load, self._data, self._credentials.token_file)
+            parts = await asyncio.to_thread(
+                _Parts.load, self._release, self._data, self._credentials.token_file
+            )
             self._authority = parts.authority
             self._assemble(loop, parts)
             stack.callback(self._core.store.close)
@@ -211,10 +225,16 @@ class Server:
         store = ObjectStore(parts.journal, clock.seconds)
         self.faults: Faults = Faults(store)
         self._issuer = issuer = self._credentials.issuer(parts.token_key, clock.seconds)
-        self._core = core = Core(store, registry, types, clock, realistic=self._timing == "realistic")
+        self._core = core = Core(
+            store, registry, types, clock, self._gates, realistic=self._timing == "realistic"
+        )
         core.api = api = StoreAccess(core)
         core.authorizer = authorizer = RoleAuthorizer(
-            store, api, self._authorization_modes, self._authorization_observer
+            store,
+            api,
+            self._authorization_modes,
+            self._authorization_observer,
+            names_authorizer=self._release.minor >= _AUTHORIZER_NAMED,
         )
         self._caller = Caller(api)
         core.admission = standard_admission(
@@ -223,18 +243,35 @@ class Server:
         self._tokens = TokenAuthenticator(issuer, api)
         for token, user in parts.static_tokens.items():
             self._tokens.add_user(token, user)
-        authenticator = RequestAuthenticator(self._tokens, anonymous=self._anonymous)
+        authenticator = RequestAuthenticator(
+            self._tokens,
+            anonymous=self._anonymous,
+            names_certificates=self._release.minor >= _CERTIFICATES_NAMED,
+        )
         reviews = Reviews(authorizer, self._tokens, issuer)
-        strategies = _strategies(clock, reviews, self._pod_endpoints)
+        strategies = _strategies(types, clock, reviews, self._pod_endpoints)
         for resource in builtin_resources(types, store, strategies):
             registry.add(resource)
         self._discovery = Discovery(registry)
         documents = Documents(
-            self._discovery, OpenApi(registry, types), issuer.key_set, lambda: issuer.document(self.url)
+            self._release,
+            self._discovery,
+            OpenApi(registry, types),
+            issuer.key_set,
+            lambda: issuer.document(self.url),
         )
         route = ResourceRouter(core, documents).route
         self._pipeline = RequestPipeline(authenticator, authorizer, self.faults, route)
         self._definitions = DefinitionController(core, api, self._caller, self.spawn)
+
+    @property
+    def kubernetes(self) -> str:
+        """Return the Kubernetes release that is served, such as `1.33.13`."""
+        return self._release.version
+
+    def serves(self, kind: Kind) -> bool:
+        """Return True if a kind is served now."""
+        return self._core.registry.find(kind.group, kind.version, kind.plural) is not None
 
     @property
     def url(self) -> str:
@@ -315,15 +352,17 @@ class Server:
 
 
 def _strategies(
-    clock: Clock, reviews: Reviews, pod_endpoints: Mapping[str, SubresourceEndpoint]
+    types: TypeTable, clock: Clock, reviews: Reviews, pod_endpoints: Mapping[str, SubresourceEndpoint]
 ) -> Strategies:
     special = {
         **reviews.strategies(),
         ("apiextensions.k8s.io", "CustomResourceDefinition"): definition_strategy(clock),
     }
 
-    def find(group: str, kind: str) -> Strategy:
+    def find(gvk: GroupVersionKind) -> Strategy:
+        group, kind = gvk.group, gvk.kind
         strategy = special.get((group, kind)) or strategy_for(group, kind)
+        strategy = strategy_in_release(strategy, gvk, types)
         if (group, kind) == ("", "ServiceAccount"):
             return replace(strategy, endpoints={**strategy.endpoints, "token": reviews.issue_token})
         if (group, kind) == ("", "Pod"):

@@ -13,18 +13,20 @@ from kubewright.envtest.flags import KnownFlags, help_text
 
 PROGRAMS = ("kube-apiserver", "etcd")
 _START = "import gc; gc.disable(); from kubewright.envtest.kube_apiserver import run; run()"
-_PURPOSE = "# Written by `kubewright envtest path`: kubewright in the place of {name}."
+_PURPOSE = "# Written by `kubewright envtest path`: a replacement of {name}."
 
 
-def create_folder(cache: Path | None = None) -> Path:
+def create_folder(cache: Path | None = None, kubernetes: str = "") -> Path:
     """Write the programs into the cache directory, if they are not there yet, and return their folder.
 
-    There is a folder for each interpreter and installation, so that several can be used at once.
+    There is a folder for each interpreter, installation and Kubernetes release, so that several can be used at once.
+    `kubernetes` is the release to serve, such as `1.33.13`; by default the newest.
     """
     kubectl = shutil.which("kubectl")
-    scripts = {name: _script(name) for name in PROGRAMS}
+    scripts = {name: _script(name, kubernetes) for name in PROGRAMS}
     key = hashlib.sha256("\n".join([*scripts.values(), kubectl or ""]).encode()).hexdigest()[:12]
-    folder = (cache or _cache()) / "kubewright" / "envtest" / f"{KnownFlags.load().version}-{key}"
+    version = f"v{kubernetes}" if kubernetes else KnownFlags.load().version
+    folder = (cache or _cache()) / "kubewright" / "envtest" / f"{version}-{key}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in scripts.items():
@@ -40,7 +42,7 @@ def _cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
-def _script(name: str) -> str:
+def _script(name: str, kubernetes: str) -> str:
     """Return a shell script: a path with spaces would not fit in a `#!` line, and the help needs no interpreter."""
     python, known = shlex.quote(sys.executable), KnownFlags.load()
     if name == "etcd":
@@ -49,6 +51,8 @@ def _script(name: str) -> str:
         text = etcd.help_text()
     else:
         command = f"{python} -P -c {shlex.quote(_START)}"
+        if kubernetes:
+            command += f" --kubernetes={kubernetes}"
         text = help_text(known)
     lines = [
         "#!/bin/sh",

@@ -13,6 +13,7 @@ def dev_cluster(
 ) -> DevCluster:
     """Return the cluster, to be entered."""
     return DevCluster(
+        kubernetes=settings.kubernetes,
         data=data,
         host=settings.host,
         port=settings.port,
@@ -24,4 +25,5 @@ def dev_cluster(
         authorization_observer=observer,
         enable_admission_plugins=settings.enabled_plugins,
         disable_admission_plugins=settings.disabled_plugins,
+        feature_gates=settings.feature_gates,
     )

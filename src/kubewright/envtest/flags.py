@@ -15,6 +15,7 @@ VARIABLE = "KUBEWRIGHT_ENVTEST_FLAGS"
 """Environment variable with further flags, for tests whose code must also run with the real binaries."""
 
 OWN_FLAGS: Mapping[str, tuple[str, str]] = {
+    "kubernetes": ("string", "Kubernetes version to serve, such as 1.33; by default the newest."),
     "controllers": (
         "bool",
         "Run controllers, a scheduler and a kubelet, so that Pods and Deployments become ready.",
@@ -143,7 +144,7 @@ def _check(given: str, kind: str, value: str) -> None:
 def help_text(known: KnownFlags) -> str:
     """Return the output of `--help`: all flags in the form that envtest looks for."""
     lines = [
-        "kubewright's embedded API server, in the place of kube-apiserver.",
+        "kubewright's embedded API server, which replaces kube-apiserver.",
         "",
         "Usage:",
         "  kube-apiserver [flags]",

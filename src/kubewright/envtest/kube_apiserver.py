@@ -20,7 +20,13 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from kubewright.api import KubewrightError
-from kubewright.devserver import ADMISSION_PLUGINS, AuthorizationObserver, Server
+from kubewright.devserver import (
+    ADMISSION_PLUGINS,
+    AuthorizationObserver,
+    KubernetesRelease,
+    Server,
+    UnknownReleaseError,
+)
 from kubewright.envtest.etcd import DATA_DIRECTORY, PARENT_POLL, parent_descriptor, watched_parent
 from kubewright.envtest.fault_file import FaultFile, FaultFileError
 from kubewright.envtest.flags import FlagError, KnownFlags, help_text, parse
@@ -47,13 +53,13 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
             print(help_text(known), end="")
             return 0
         if flags.flag("version"):
-            print(f"Kubernetes {known.version}")
+            print(f"Kubernetes v{KubernetesRelease.find(flags.text('kubernetes')).version}")
             return 0
         settings = read_settings(flags, known, ADMISSION_PLUGINS)
         for warning in settings.warnings:
             print(warning, file=sys.stderr)
         asyncio.run(_serve(settings, parent))
-    except (FlagError, SettingsError, ApiServerStartError, KubewrightError) as error:
+    except (FlagError, SettingsError, ApiServerStartError, UnknownReleaseError, KubewrightError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
     return 0
@@ -80,7 +86,7 @@ async def _serve(settings: ApiServerSettings, parent: int | None) -> None:
 
 
 class _Cluster(Protocol):
-    """What is needed of a dev cluster."""
+    """What is needed of `DevCluster`, which is only imported if controllers run."""
 
     @property
     def server(self) -> Server: ...
@@ -108,12 +114,14 @@ def _serving(
         cluster = import_module("kubewright.envtest.cluster")
         return cast("AbstractAsyncContextManager[_Cluster]", cluster.dev_cluster(settings, data, observer))
     return Server(
+        kubernetes=settings.kubernetes,
         data=data,
         host=settings.host,
         port=settings.port,
         anonymous=settings.anonymous,
         enable_admission_plugins=settings.enabled_plugins,
         disable_admission_plugins=settings.disabled_plugins,
+        feature_gates=settings.feature_gates,
         credentials=settings.credentials,
         authorization_modes=settings.authorization_modes,
         authorization_observer=observer,

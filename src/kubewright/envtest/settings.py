@@ -10,7 +10,16 @@ from typing import get_args
 from cryptography import x509
 
 from kubewright.certificates import Authority, load_pair
-from kubewright.devserver import AuthorizationMode, KeyPair, ServerCredentials
+from kubewright.devserver import (
+    FEATURE_GATES,
+    AuthorizationMode,
+    FeatureGateError,
+    KeyPair,
+    KubernetesRelease,
+    ServerCredentials,
+    UnknownReleaseError,
+    parse_feature_gates,
+)
 from kubewright.devserver.auth.token_keys import SigningKey, verification_keys
 from kubewright.envtest.flags import OWN_FLAGS, GivenFlags, KnownFlags
 
@@ -34,7 +43,7 @@ _EMULATED = frozenset(
             "disable-admission-plugins",
             "enable-admission-plugins",
         ),
-        *("etcd-prefix", "etcd-servers", "help", "secure-port", "service-account-issuer"),
+        *("etcd-prefix", "etcd-servers", "feature-gates", "help", "secure-port", "service-account-issuer"),
         *("service-account-key-file", "service-account-signing-key-file", "service-cluster-ip-range"),
         *("tls-cert-file", "tls-private-key-file", "token-auth-file", "version"),
     }
@@ -79,6 +88,8 @@ class SettingsError(Exception):
 class ApiServerSettings:
     """What to serve, where and with which credentials."""
 
+    kubernetes: str
+    """The Kubernetes version to serve; empty for the newest."""
     host: str
     port: int
     etcd: str
@@ -89,6 +100,7 @@ class ApiServerSettings:
     anonymous: bool
     enabled_plugins: Sequence[str]
     disabled_plugins: Sequence[str]
+    feature_gates: Mapping[str, bool]
     controllers: bool
     nodes: int
     commands: Mapping[str, Sequence[str]] | None
@@ -102,6 +114,7 @@ def read_settings(flags: GivenFlags, known: KnownFlags, emulated_plugins: Sequen
     """Return the settings; raise SettingsError if a flag is missing or a file cannot be read."""
     modes, other_modes = _authorization_modes(flags)
     enabled, disabled, other_plugins = _plugins(flags, known, emulated_plugins)
+    gates, other_gates = _feature_gates(flags)
     servers = flags.texts("etcd-servers")
     if not servers:
         raise SettingsError("--etcd-servers must be specified")
@@ -112,6 +125,7 @@ def read_settings(flags: GivenFlags, known: KnownFlags, emulated_plugins: Sequen
         )
     host = flags.text("bind-address", "127.0.0.1")
     return ApiServerSettings(
+        kubernetes=flags.text("kubernetes"),
         host=host,
         port=_port(flags),
         etcd=servers[0],
@@ -122,12 +136,13 @@ def read_settings(flags: GivenFlags, known: KnownFlags, emulated_plugins: Sequen
         anonymous=flags.flag("anonymous-auth", default=True) and "AlwaysAllow" not in modes,
         enabled_plugins=enabled,
         disabled_plugins=disabled,
+        feature_gates=gates,
         controllers=flags.flag("controllers") or "pods" in flags,
         nodes=int(flags.text("nodes", "1")),
         commands=_commands(flags),
         faults=_path(flags, "faults"),
         record_access=_path(flags, "record-access"),
-        warnings=list(_warnings(flags, other_modes, other_plugins)),
+        warnings=list(_warnings(flags, other_modes, other_plugins, other_gates)),
     )
 
 
@@ -195,6 +210,18 @@ def _plugins(
         )
     present = [[name for name in names if name in emulated] for names in (enabled, disabled)]
     return present[0], present[1], [name for name in enabled if name not in emulated]
+
+
+def _feature_gates(flags: GivenFlags) -> tuple[dict[str, bool], list[str]]:
+    """Return the feature gates to switch, and those that are not emulated."""
+    # A gate may be written with the component that it is of: kube:WatchList=true.
+    gates = [part.rpartition(":")[2] for part in flags.texts("feature-gates")]
+    emulated = [gate for gate in gates if gate.partition("=")[0] in FEATURE_GATES]
+    try:
+        switched = parse_feature_gates(",".join(emulated), KubernetesRelease.find(flags.text("kubernetes")))
+    except (FeatureGateError, UnknownReleaseError) as error:
+        raise SettingsError(str(error)) from None
+    return switched, [gate for gate in gates if gate not in emulated]
 
 
 def _credentials(flags: GivenFlags, issuers: Sequence[str], host: str) -> ServerCredentials:
@@ -277,11 +304,14 @@ def _file(name: str, path: str) -> bytes:
         raise SettingsError(f"--{name}: open {path}: {(error.strerror or str(error)).lower()}") from None
 
 
-def _warnings(flags: GivenFlags, modes: Sequence[str], plugins: Sequence[str]) -> Iterator[str]:
+def _warnings(
+    flags: GivenFlags, modes: Sequence[str], plugins: Sequence[str], gates: Sequence[str]
+) -> Iterator[str]:
     others = sorted(flags.values.keys() - _EMULATED - _WITHOUT_EFFECT - OWN_FLAGS.keys())
     shown = [f"--{name}" for name in others]
     shown += [f"--authorization-mode={mode}" for mode in modes]
     shown += [f"--enable-admission-plugins={name}" for name in plugins]
+    shown += [f"--feature-gates={gate}" for gate in gates]
     if not flags.flag("allow-privileged", default=True):
         shown.append("--allow-privileged=false")
     if (network := flags.text("service-cluster-ip-range", SERVICE_NETWORK)) != SERVICE_NETWORK:

@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 from kubewright.api import FieldError, JsonObject, problems
 from kubewright.devserver import EndpointRequest, StatusError, SubresourceEndpoint, choose_container
 from kubewright.http.server import BodyWriter, Request, Response, Stream, Upgrade
-from kubewright.http.server.websocket import VERSION, WebSocket, accept_headers
+from kubewright.http.server.websocket import WebSocket, accept_headers
+from kubewright.http.websocket import VERSION
 from kubewright.processpods.streaming import port_channels
 from kubewright.processpods.streaming.port_channels import MAX_PORTS, PortChannels
-from kubewright.processpods.streaming.requests import CommandRequest, LogRequest, OutputStream, Run, Terminal
-from kubewright.processpods.streaming.session import PROTOCOLS, Session
+from kubewright.processpods.streaming.requests import CommandRequest, LogRequest, OutputStream
+from kubewright.processpods.streaming.session import PROTOCOLS, Run, Session
 from kubewright.processpods.streaming.tunnel import PROTOCOL, Tunnel
 from kubewright.processpods.streams import ProcessContainers
 
@@ -115,7 +116,7 @@ def _upgrade(
     return Upgrade(lambda _: socket, accept_headers(key, protocol), serve)
 
 
-async def _outcome(run: Run, terminal: Terminal) -> JsonObject:
+async def _outcome(run: Run, terminal: Session) -> JsonObject:
     """Run a command and return the Status with its exit code."""
     try:
         code = await run(terminal)

@@ -16,7 +16,8 @@ from kubewright.processpods.child import Child, StartError
 from kubewright.processpods.container_process import ContainerProcess
 from kubewright.processpods.pod_processes import PodProcesses
 from kubewright.processpods.reaper import MARK
-from kubewright.processpods.streaming.requests import CommandRequest, Dial, LogRequest, Run, Terminal
+from kubewright.processpods.streaming.requests import CommandRequest, Dial, LogRequest
+from kubewright.processpods.streaming.session import Run, Session
 
 _PROCESSES = Path("/proc")
 _TABLES = ("tcp", "tcp6")
@@ -149,7 +150,7 @@ async def _dial(processes: PodProcesses, port: int) -> tuple[asyncio.StreamReade
     return await asyncio.open_connection(processes.address, port)
 
 
-async def _execute(process: ContainerProcess, request: CommandRequest, terminal: Terminal) -> int:
+async def _execute(process: ContainerProcess, request: CommandRequest, terminal: Session) -> int:
     command = request.command
     paths = process.prepared.environment.get("PATH") if process.prepared is not None else None
     if "/" not in command[0] and await asyncio.to_thread(shutil.which, command[0], path=paths) is None:
@@ -168,7 +169,7 @@ async def _execute(process: ContainerProcess, request: CommandRequest, terminal:
     return code
 
 
-async def _attach(process: ContainerProcess, request: CommandRequest, terminal: Terminal) -> int:
+async def _attach(process: ContainerProcess, request: CommandRequest, terminal: Session) -> int:
     child = process.child
     if child is None:
         return 0
@@ -184,14 +185,14 @@ async def _attach(process: ContainerProcess, request: CommandRequest, terminal: 
     return 0
 
 
-async def _feed(child: Child, terminal: Terminal, *, end: bool = True) -> None:
+async def _feed(child: Child, terminal: Session, *, end: bool = True) -> None:
     while data := await terminal.read():
         await child.write(data)
     if end:
         await child.end_input()
 
 
-async def _resize(child: Child, terminal: Terminal) -> None:
+async def _resize(child: Child, terminal: Session) -> None:
     while True:
         child.resize(await terminal.resized())
 

@@ -22,41 +22,43 @@ def compile_defaults(schema: Schema, *, keep_nulls: bool = False) -> Defaulter:
     defaults = [(name, field.default) for name, field in fields.items() if field.default is not None]
     others = _field_default(additional(schema), keep_nulls)
     elements = _field_default(items(schema), keep_nulls)
+    inside = {name: field.inside for name, field in fields.items()}
+    inside_others = None if others is None else others.inside
+
+    def drop_nulls(value: dict[str, Any]) -> None:
+        for name in [name for name, item in value.items() if item is None]:
+            field = fields.get(name, others)
+            if field is not None and field.drops_null:
+                del value[name]
 
     def default(value: Json) -> None:
         if isinstance(value, dict):
-            for name in [name for name, item in value.items() if item is None]:
-                field = fields.get(name, others)
-                if field is not None and field.drops_null:
-                    del value[name]
+            if None in value.values():
+                drop_nulls(value)
             for name, content in defaults:
                 if name not in value:
                     value[name] = copied(content)
             for name, item in value.items():
-                field = fields.get(name, others)
-                if field is not None:
-                    field.descend(item)
+                # Most fields are scalars, which have nothing inside.
+                if isinstance(item, dict | list) and (descend := inside.get(name, inside_others)) is not None:
+                    descend(item)
         elif isinstance(value, list) and elements is not None:
             for position, item in enumerate(value):
                 if item is None and elements.drops_null:
                     value[position] = copied(elements.default)
-                elements.descend(value[position])
+                if elements.inside is not None and isinstance(value[position], dict | list):
+                    elements.inside(value[position])
 
     return default
 
 
 class _FieldDefault:
-    """The default of one field or element, and the defaulting below it."""
+    """The default of one field or element, and the defaulting inside it, if it can have something inside."""
 
     def __init__(self, schema: Schema, keep_nulls: bool) -> None:
         self.default: Any = schema.get("default")
         self.drops_null = not schema.get("nullable") and not (keep_nulls and self.default is None)
-        self._inner = compile_defaults(schema, keep_nulls=keep_nulls) if _has_children(schema) else None
-
-    def descend(self, value: Json) -> None:
-        """Apply the defaults below this value."""
-        if self._inner is not None and isinstance(value, dict | list):
-            self._inner(value)
+        self.inside = compile_defaults(schema, keep_nulls=keep_nulls) if _has_children(schema) else None
 
 
 def _field_default(schema: Schema | None, keep_nulls: bool) -> _FieldDefault | None:
@@ -101,7 +103,9 @@ def _pruner(schema: Schema, *, resource: bool = False, preserve: bool = False) -
                     continue
                 inner = fields.get(name, others)
                 if inner is not None:
-                    inner(value[name], f"{path}.{name}" if path else name, dropped)
+                    # Nothing is pruned from a scalar.
+                    if isinstance(value[name], dict | list):
+                        inner(value[name], f"{path}.{name}" if path else name, dropped)
                 elif not preserve:
                     if path or name not in META_FIELDS:
                         dropped.append(f"{path}.{name}" if path else name)

@@ -62,6 +62,14 @@ def _node(schema: Schema) -> EmbeddedCheck | None:
     return check
 
 
+def check_embedded(schema: Schema, value: Any, path: str) -> list[FieldError]:
+    """Return the errors in the embedded objects of a value, which may be one itself."""
+    errors: list[FieldError] = []
+    if (check := _node(schema)) is not None:
+        check(value, path, errors)
+    return errors
+
+
 def check_object(value: dict[str, Any], path: str) -> list[FieldError]:
     """Return the errors in apiVersion, kind and metadata of an embedded object."""
     errors = [problems.required(f"{path}.{name}") for name in ("apiVersion", "kind") if name not in value]

@@ -18,6 +18,7 @@ from kubewright.schema.cel import (
     CostExceeded,
     DeclaredType,
     EvaluationError,
+    InstantiationFailed,
     Program,
 )
 from kubewright.schema.cel.types import declare, optional_of
@@ -36,6 +37,8 @@ from kubewright.schema.ratcheting import Correlation, Ratchet, map_key
 
 BUDGET = 10_000_000
 _MAX_MESSAGE = 5 * 1024
+_NO_BOOL = "cel expression must evaluate to a bool"
+_NO_STRING = "messageExpression must evaluate to a string"
 _OUT_OF_BUDGET = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
 )
@@ -88,11 +91,14 @@ class CompiledRule:
         except CompileError as error:
             self.problem = f"compilation failed: {error}"
             return
-        except EvaluationError as error:
-            self.problem = f"program instantiation failed: {error}"
+        except InstantiationFailed as error:
+            if error.type != BOOL:
+                self.problem = _NO_BOOL
+            else:
+                self.problem = f"program instantiation failed: {error}"
             return
         if program.type != BOOL:
-            self.problem = "cel expression must evaluate to a bool"
+            self.problem = _NO_BOOL
             return
         self.program = program
         if self.message_expression:
@@ -104,11 +110,14 @@ class CompiledRule:
         except CompileError as error:
             self.message_problem = f"messageExpression compilation failed: {error}"
             return
-        except EvaluationError as error:
-            self.message_problem = f"messageExpression instantiation failed: {error}"
+        except InstantiationFailed as error:
+            if error.type != STRING:
+                self.message_problem = _NO_STRING
+            else:
+                self.message_problem = f"messageExpression instantiation failed: {error}"
             return
         if program.type != STRING:
-            self.message_problem = "messageExpression must evaluate to a string"
+            self.message_problem = _NO_STRING
             return
         self.message_program = program
 
@@ -157,12 +166,22 @@ class RuleTree:
         return compile_schema_rules(self._schema, declared) if declared is not None else []
 
     def check(
-        self, value: Any, old: Any, correlation: Correlation | None = None, *, path: str = ""
+        self,
+        value: Any,
+        old: Any,
+        correlation: Correlation | None = None,
+        *,
+        path: str = "",
+        warnings: list[str] | None = None,
     ) -> list[FieldError]:
-        """Return the errors of the rules that a value fails; `old` is None if there is no old value."""
+        """Return the errors of the rules that a value fails; `old` is None if there is no old value.
+
+        Rules that an unchanged part fails are no errors; they are appended to `warnings`.
+        """
         errors: list[FieldError] = []
+        budget = _Budget([] if warnings is None else warnings)
         try:
-            self._check(path, value, old, Ratchet(correlation), _Budget(), errors)
+            self._check(path, value, old, Ratchet(correlation), budget, errors)
         except OutOfBudget as end:
             errors.append(end.error)
         return errors
@@ -237,6 +256,8 @@ class RuleTree:
                 error = self._failure(rule, path, value, variables, budget)
                 if rule.uses_old or not ratchet.unchanged:
                     yield error
+                else:
+                    budget.warnings.append(str(error))
 
     def _outcome(
         self, rule: CompiledRule, field: str, variables: dict[str, Any], budget: "_Budget"
@@ -301,10 +322,11 @@ def _tree(schema: Schema | None) -> RuleTree | None:
 
 
 class _Budget:
-    """The remaining cost budget for the rules of one object."""
+    """The remaining cost budget for the rules of one object, and what they said of unchanged parts."""
 
-    def __init__(self) -> None:
+    def __init__(self, warnings: list[str]) -> None:
         self.left = BUDGET
+        self.warnings = warnings
 
     def spend(self, program: Program, variables: dict[str, Any]) -> Any:
         """Evaluate a program and subtract its cost."""

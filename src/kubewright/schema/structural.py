@@ -146,9 +146,17 @@ class _SchemaBuilder:
                 set_list_keys(schema, keys)
             return schema
         if origin is dict:
+            key, value = get_args(member)
+            if key is not str:
+                # A CRD's schema has no place for it, so it would be lost.
+                raise _declaration_error(
+                    location,
+                    "keys cannot be restricted",
+                    "use dict[str, ...] and a rule of the field, such as Rule(\"self.all(key, key.matches('^[a-z]+$'))\")",
+                )
             return {
                 "type": "object",
-                "additionalProperties": self.annotated(get_args(member)[1], f"{location}[]", outer),
+                "additionalProperties": self.annotated(value, f"{location}[]", outer),
             }
         if origin is Literal:
             return _enumeration(get_args(member), location)
@@ -242,7 +250,8 @@ def _add_default(schema: Schema, info: msgspec.structs.FieldInfo, location: str)
     if isinstance(value, dict) and schema.get("properties"):
         filled: dict[str, Any] = {}
         apply_defaults({**schema}, filled)
-        if filled or value:
+        # An object of nothing but empty values is the same as absent, too.
+        if filled or any(value.values()):
             # The API server checks a default against the rules as it is written, before it fills in nested defaults.
             schema["default"] = {**filled, **value}
     elif value:
@@ -312,6 +321,7 @@ def _ordered_value(value: Any) -> Any:
     return value
 
 
+_GROUP_DEPTH = len(["kubewright", "api", "builtin", "core_v1"])
 _KEY_DEFAULTS = {"protocol": "TCP"}
 """Kubernetes' defaults of optional keys; other optional keys are names, whose default is an empty string."""
 
@@ -326,7 +336,7 @@ def keys_of_element(element: Any) -> tuple[str, ...]:
         return ("type",)
     if element is Step:
         return ("name",)
-    return _declared_keys(element.__module__).get(element, ())
+    return _declared_keys(_module_of_group(element)).get(element, ())
 
 
 def set_list_keys(schema: Schema, keys: tuple[str, ...]) -> None:
@@ -342,12 +352,18 @@ def set_list_keys(schema: Schema, keys: tuple[str, ...]) -> None:
             items["properties"][key].setdefault("default", _KEY_DEFAULTS.get(key, ""))
 
 
+def _module_of_group(cls: type) -> str:
+    """Return the module of a built-in class's API group, which may be a package of several modules."""
+    return ".".join(cls.__module__.split(".")[:_GROUP_DEPTH])
+
+
 @cache
 def _declared_keys(module: str) -> dict[type, tuple[str, ...]]:
     """Return the keys of the element types that a module of built-in kinds lists with the same keys in every field."""
     found: dict[type, set[tuple[str, ...]]] = {}
-    for cls in vars(sys.modules[module]).values():
-        if not isinstance(cls, type) or not issubclass(cls, msgspec.Struct) or cls.__module__ != module:
+    classes = [getattr(sys.modules[module], name) for name in sys.modules[module].__all__]
+    for cls in classes:
+        if _module_of_group(cls) != module:
             continue
         declared: dict[str, tuple[str, ...]] = getattr(cls, "__lists__", {})
         for name, hint in field_types(cls).items():

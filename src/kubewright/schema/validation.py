@@ -6,7 +6,7 @@
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from kubewright.api import FieldError, problems
 from kubewright.schema.defaulting import Defaulter, Pruner, compile_defaults, compile_pruning
@@ -54,26 +54,37 @@ class Validator:
         self.schema = schema
 
     def validate(
-        self, value: Any, *, old: Any = ABSENT, path: str = "", other_errors: Sequence[FieldError] = ()
+        self,
+        value: Any,
+        *,
+        old: Any = ABSENT,
+        path: str = "",
+        other_errors: Sequence[FieldError] = (),
+        warnings: list[str] | None = None,
     ) -> list[FieldError]:
         """Return the errors in a value, or in the change from `old` to it.
 
         `other_errors`, which the caller found, are inserted after those of the OpenAPI keywords: the API server's order.
+        Rules that an unchanged value fails are appended to `warnings`.
         """
         correlation = None if old is ABSENT else Correlation(value, old, self.schema)
-        found: list[KeywordViolation] = []
-        ratcheted(self._check, value, correlation, "", found)
+        found = self._violations(value, correlation)
         errors = field_errors(found, path) if found else []
         errors += other_errors
         if self._embedded_check is not None:
             self._embedded_check(value, path, errors)
         self._check_lists(value, old, path, errors)
         if not path:
-            self._check_rules(value, old, correlation, errors)
+            self._check_rules(value, old, correlation, errors, warnings)
         return errors
 
     def validate_status(
-        self, value: dict[str, Any], old: dict[str, Any], *, other_errors: Sequence[FieldError] = ()
+        self,
+        value: dict[str, Any],
+        old: dict[str, Any],
+        *,
+        other_errors: Sequence[FieldError] = (),
+        warnings: list[str] | None = None,
     ) -> list[FieldError]:
         """Return the errors in an update of the status subresource, given both whole objects.
 
@@ -82,22 +93,41 @@ class Validator:
         errors: list[FieldError] = []
         status = properties(self.schema).get("status")
         if status is not None and "status" in value:
-            found: list[KeywordViolation] = []
-            before = old.get("status")
-            correlation = Correlation(value["status"], before, status)
-            ratcheted(compile_schema(status)._check, value["status"], correlation, "", found)
-            errors = field_errors(found, "status")
+            correlation = Correlation(value["status"], old.get("status"), status)
+            found = compile_schema(status)._violations(value["status"], correlation)
+            errors = field_errors(found, "status") if found else []
         errors += other_errors
         self._check_lists(value, old, "", errors)
-        self._check_rules(value, old, Correlation(value, old, self.schema), errors)
+        self._check_rules(value, old, Correlation(value, old, self.schema), errors, warnings)
         return errors
 
+    def _violations(self, value: Any, correlation: Correlation | None) -> list[KeywordViolation]:
+        """Return the violated keywords of a value, without those of unchanged parts."""
+        found: list[KeywordViolation] = []
+        if correlation is not None and self._ratcheting_only_drops:
+            # Most objects are valid as they are: then there is nothing to find the old values for.
+            self._check(value, None, "", found)
+            if not found:
+                return found
+            found = []
+        ratcheted(self._check, value, correlation, "", found)
+        return found
+
     def _check_lists(self, value: Any, old: Any, path: str, errors: list[FieldError]) -> None:
-        if self._list_check is not None and not (old is not ABSENT and self._has_list_errors(old, path)):
-            self._list_check(value, path, errors)
+        if self._list_check is None:
+            return
+        found: list[FieldError] = []
+        self._list_check(value, path, found)
+        if found and not (old is not ABSENT and self._has_list_errors(old, path)):
+            errors += found
 
     def _check_rules(
-        self, value: Any, old: Any, correlation: Correlation | None, errors: list[FieldError]
+        self,
+        value: Any,
+        old: Any,
+        correlation: Correlation | None,
+        errors: list[FieldError],
+        warnings: list[str] | None,
     ) -> None:
         if self._rules is None:
             return
@@ -105,7 +135,7 @@ class Validator:
         if skipped is not None:
             errors.append(skipped)
         else:
-            errors += self._rules.check(value, None if old is ABSENT else old, correlation)
+            errors += self._rules.check(value, None if old is ABSENT else old, correlation, warnings=warnings)
 
     def check(self, value: Any, path: str = "") -> list[FieldError]:
         """Return the errors of the OpenAPI keywords alone."""
@@ -128,6 +158,14 @@ class Validator:
         if self._list_check is not None:
             self._list_check(old, path, errors)
         return bool(errors)
+
+    @cached_property
+    def _ratcheting_only_drops(self) -> bool:
+        """Return True if a value that is valid by itself is valid as a change too.
+
+        Under `oneOf` and `not` it may not be: an option that fails by itself may pass because the part did not change.
+        """
+        return not _has_keyword(self.schema, ("oneOf", "not"))
 
     @cached_property
     def _check(self) -> KeywordCheck:
@@ -189,6 +227,16 @@ def apply_defaults(schema: Schema, value: Any) -> None:
 def prune(schema: Schema, value: Any, *, resource: bool = True) -> list[str]:
     """Remove unknown fields in place; return their paths, sorted, as strict field validation names them."""
     return compile_schema(schema).prune(value, resource=resource)
+
+
+def _has_keyword(node: Any, names: Sequence[str]) -> bool:
+    """Return True if one of the keywords is somewhere in a schema; a field of that name counts too."""
+    if isinstance(node, dict):
+        tree = cast(Schema, node)
+        return any(name in tree for name in names) or any(_has_keyword(item, names) for item in tree.values())
+    if isinstance(node, list):
+        return any(_has_keyword(item, names) for item in cast(list[Any], node))
+    return False
 
 
 def _rules_not_checked(errors: list[FieldError]) -> FieldError | None:

@@ -92,7 +92,7 @@ func encoded(subject string, given []json.RawMessage) []byte {
 	return bytes.TrimSpace(line.Bytes())
 }
 
-// kubernetes returns the version of Kubernetes that the libraries belong to: v0.36.4 is of v1.36.4.
+// kubernetes returns the version of Kubernetes that the libraries belong to: v0.37.1 is of v1.37.1.
 func kubernetes() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -344,6 +344,23 @@ REQUESTS = [
     Step("csr-bad-request", "POST", CSRS, csr("accounts-bad", request="bm8=")),
     Step("csr-no-signer", "POST", CSRS, csr("accounts-bad", signerName="")),
     Step("csr-bad-usage", "POST", CSRS, csr("accounts-bad", usages=["nope"])),
+    Step(
+        "csr-approve-and-deny",
+        "PATCH",
+        f"{CSRS}/accounts/approval",
+        {
+            "status": {
+                "conditions": [
+                    condition
+                    for kind in ("Approved", "Denied")
+                    for condition in approval(kind)["status"]["conditions"]
+                ]
+            }
+        },
+        MERGE,
+        pick=reported,
+    ),
+    Step("csr-bad-signer", "POST", CSRS, csr("accounts-bad", signerName="ex/Bad_")),
     Step("csr-approve", "PATCH", f"{CSRS}/accounts/approval", approval("Approved"), MERGE, pick=reported),
     Step("csr-deny-approved", "PATCH", f"{CSRS}/accounts/approval", approval("Denied"), MERGE, pick=reported),
     Step("csr-approve-false", "PATCH", f"{CSRS}/accounts/approval", approval("Approved", "False"), MERGE),

@@ -13,6 +13,7 @@ INGRESSES = f"/apis/networking.k8s.io/v1/namespaces/{NAMESPACE}/ingresses"
 RUNTIMES = "/apis/node.k8s.io/v1/runtimeclasses"
 PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 MERGE = {"Content-Type": "application/merge-patch+json"}
+TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 CONTROLLER = {"controller": "ex.io/ingress"}
 
 
@@ -63,6 +64,9 @@ def end(name: str, path: str) -> Step:
 CLAIM_STEPS = [
     storage("fixed", default=True),
     storage("growing", allowVolumeExpansion=True),
+    # Only the table of a list shows which class is the default one.
+    Step("class-table", "GET", f"{STORAGE}/completions-fixed", headers=TABLE),
+    Step("class-tables", "GET", f"{STORAGE}?fieldSelector=metadata.name%3Dcompletions-fixed", headers=TABLE),
     Step(
         "class-known",
         "POST",

@@ -11,6 +11,8 @@ C = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAMESPACE = "conversion"
 V1 = f"/apis/conv.ex.io/v1/namespaces/{NAMESPACE}/boxes"
 V2 = f"/apis/conv.ex.io/v2/namespaces/{NAMESPACE}/boxes"
+# Deletes what cannot be read, and only that.
+UNREAD = "ignoreStoreReadErrorWithClusterBreakingPotential=true"
 MERGE = {"Content-Type": "application/merge-patch+json"}
 JSON = {"Content-Type": "application/json-patch+json"}
 APPLY = {"Content-Type": "application/apply-patch+yaml"}
@@ -224,6 +226,19 @@ STEPS = [
     Step("list-broken", "GET", f"{V2}?labelSelector=break=name"),
     Step("write-broken", "POST", V2, deep("y", 1, **{"break": "fail"})),
     Step("patch-broken", "PATCH", f"{V2}/x-fail", {"spec": {"color": "x"}}, MERGE),
+    Step("delete-broken", "DELETE", f"{V2}/x-fail"),
+    Step("delete-unread-healthy", "DELETE", f"{V1}/x-fail?{UNREAD}"),
+    Step("delete-unread-dry-run-healthy", "DELETE", f"{V1}/x-fail?{UNREAD}&dryRun=All"),
+    Step("delete-unread-missing", "DELETE", f"{V2}/none?{UNREAD}"),
+    Step(
+        "delete-unread-in-time",
+        "DELETE",
+        f"{V2}/x-fail?{UNREAD}&gracePeriodSeconds=0&propagationPolicy=Orphan",
+    ),
+    Step("delete-unread-all", "DELETE", f"{V2}?{UNREAD}"),
+    Step("delete-unread-dry-run", "DELETE", f"{V2}/x-fail?{UNREAD}&dryRun=All"),
+    Step("delete-unread", "DELETE", f"{V2}/x-fail?{UNREAD}"),
+    Step("deleted-unread", "GET", f"{V1}/x-fail"),
     *(Step(f"remove-{name}", "DELETE", f"{V1}/x-{name}", compared=False) for name in BREAKS),
     Step(
         "store-v2",
@@ -237,7 +252,7 @@ STEPS = [
     Step("served-again-v1", "GET", V1, until=served, compared=False),
     Step("served-again-v2", "GET", V2, until=served, compared=False),
     Step("new-in-v2", "POST", V1, flat("n", 9), until=stored_now, compared=False),
-    # While the real server opens the storage of the changed kind anew, it refuses lists.
+    # While the real server opens the storage of the changed kind again, it refuses lists.
     Step("mixed-v1", "GET", V1, until=served),
     Step("mixed-v2", "GET", V2, until=served),
     Step(

@@ -33,11 +33,12 @@ GROUPS = (
     "rbac.authorization.k8s.io/v1",
     "scheduling.k8s.io/v1",
     "storage.k8s.io/v1",
+    "storagemigration.k8s.io/v1",
 )
 
 OWN = ("k8s.io", "apps", "batch", "autoscaling", "policy")
 # Groups that the embedded server leaves out whole.
-ABSENT = ("internal.apiserver.k8s.io", "storagemigration.k8s.io")
+ABSENT = ("internal.apiserver.k8s.io",)
 
 
 def builtin(group: str) -> bool:

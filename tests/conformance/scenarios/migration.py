@@ -1,4 +1,4 @@
-"""Leaving an old version of a custom resource behind: stored anew, struck from the stored ones, no longer defined."""
+"""Leaving an old version of a custom resource behind: stored again, removed from the stored ones, no longer defined."""
 
 from typing import Any
 
@@ -98,4 +98,51 @@ STEPS = [
     Step("left", "GET", V2, until=ready),
     Step("group", "GET", "/apis/migration.ex.io", until=lambda _, body: len(body["versions"]) == 1),
     Step("end", "DELETE", f"{C}/{NAME}", compared=False),
+]
+
+# An object that is left in a version that the definition does not have any more.
+LOST = "losses.migration.ex.io"
+LOSSES = "/apis/migration.ex.io/v2/losses"
+
+
+def lost_versions(step: str, *versions: dict[str, Any]) -> Step:
+    return Step(step, "PATCH", f"{C}/{LOST}", {"spec": {"versions": list(versions)}}, MERGE, compared=False)
+
+
+STEPS += [
+    Step(
+        "lost-define",
+        "POST",
+        C,
+        {
+            "metadata": {"name": LOST},
+            "spec": DEFINITION["spec"] | {"names": {"plural": "losses", "kind": "Loss"}},
+        },
+        compared=False,
+    ),
+    Step("lost-served", "GET", LOSSES, until=ready, compared=False),
+    Step(
+        "lost-create",
+        "POST",
+        "/apis/migration.ex.io/v1/losses",
+        {"apiVersion": "migration.ex.io/v1", "kind": "Loss", "metadata": {"name": "lost"}},
+    ),
+    lost_versions("lost-store-new", version("v1", stored=False), version("v2", stored=True)),
+    Step(
+        "lost-strike",
+        "PATCH",
+        f"{C}/{LOST}/status",
+        {"status": {"storedVersions": ["v2"]}},
+        MERGE,
+        pick=versions_of,
+    ),
+    lost_versions("lost-drop", version("v2", stored=True)),
+    Step("lost-get", "GET", f"{LOSSES}/lost", until=lambda status, _: status != 200),
+    # Until the first list has failed, the message has no reason.
+    Step("lost-list", "GET", LOSSES, until=lambda status, body: "failed to list" in body.get("message", "")),
+    Step("lost-patch", "PATCH", f"{LOSSES}/lost", {"content": "x"}, MERGE),
+    Step("lost-delete", "DELETE", f"{LOSSES}/lost"),
+    lost_versions("lost-restore", version("v1", stored=False), version("v2", stored=True)),
+    Step("lost-get-restored", "GET", f"{LOSSES}/lost", until=ready),
+    Step("lost-end", "DELETE", f"{C}/{LOST}", compared=False),
 ]

@@ -200,6 +200,12 @@ STEPS = [
         },
     ),
     *add(
+        "param-typed",
+        apply("Object{data: {'p': string(has(params.kind) || has(params.apiVersion))}}"),
+        paramKind=PARAMS,
+        bound={"paramRef": {"name": "one", "namespace": NAMESPACE, "parameterNotFoundAction": "Deny"}},
+    ),
+    *add(
         "param-missing",
         apply(DATA),
         paramKind=PARAMS,
@@ -365,6 +371,7 @@ STEPS = [
     create("context"),
     create("param"),
     create("params"),
+    create("param-typed"),
     create("param-missing"),
     create("param-allowed"),
     create("param-unbound"),

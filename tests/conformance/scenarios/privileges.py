@@ -23,6 +23,25 @@ MASTERS_REQUEST = (
     "JBTUNBMGdBTUVVQ0lFMnZUL3FBdjVjNS9kZ1EzOWlaL3NLeGhpcHE1ZVNPbWdpbwpTQzBsWG9xRUFpRUFxcWlod1M3OE1FQ1o4bGVKVXY3ZFFW"
     "eFlhSzBiVmMzOUlkMEFQQTROL3ZvPQotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K"
 )
+BUNDLES = "/apis/certificates.k8s.io/v1/clustertrustbundles"
+POD_REQUESTS = f"/apis/certificates.k8s.io/v1/namespaces/{NAMESPACE}/podcertificaterequests"
+AUTHORITY = (
+    "-----BEGIN CERTIFICATE-----\n"
+    "MIIBHjCBxKADAgECAgEBMAoGCCqGSM49BAMCMA0xCzAJBgNVBAMMAmNhMCAXDTI2\n"
+    "MDEwMTAwMDAwMFoYDzIxMjYwMTAxMDAwMDAwWjANMQswCQYDVQQDDAJjYTBZMBMG\n"
+    "ByqGSM49AgEGCCqGSM49AwEHA0IABOwFj0wQfMnD2Adn55qvMwgZqX80l1WUK0MC\n"
+    "5ChcIKNFcvchDyrKSdXdnPw/2SEFlky0TiqczPCl2DVgp6WMC9+jEzARMA8GA1Ud\n"
+    "EwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSQAwRgIhAPCNXEqFFQanp8aW7k1aT9qY\n"
+    "owiZbOCCgSfamTPPhIvvAiEA6fKDrWnwyPbd28yGtiYS3c9hDGM69LEp84Zgm8lz\n"
+    "ie0=\n"
+    "-----END CERTIFICATE-----\n"
+)
+# An empty PKCS #10 request, as kubelets send.
+STUB = (
+    "MIG6MGICAQAwADBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABGhGB6kwSZ6odIjo5b8EvUQKj0b9Nkm6prVQzAwD0OL9FajtotcSYj8INM3SQF"
+    "s27Xl+3mgcCthCYZW8SdIcpWigADAKBggqhkjOPQQDAgNIADBFAiEAvwiGQD8kdeJPl1zhm9esqHUJNVClrPivZ6T/y/h/140CIBisrMPyRpIR"
+    "2HdFvXRkSYDIQ65SMjfLEBdUKw68Qeyp"
+)
 JANE = "privileges-jane"
 
 
@@ -55,6 +74,7 @@ JANES_RULES = (
         ["certificatesigningrequests/approval", "certificatesigningrequests/status"],
         "certificates.k8s.io",
     ),
+    rule(["*"], ["clustertrustbundles", "podcertificaterequests/status"], "certificates.k8s.io"),
 )
 
 ESCALATION = [
@@ -226,6 +246,34 @@ def without_identity(body: Any, values: Any) -> Any:
 
 CSR, APPROVAL, STATUS = f"{CSRS}/privileges", f"{CSRS}/privileges/approval", f"{CSRS}/privileges/status"
 FAILED = condition("Failed")
+BUNDLE = {
+    "metadata": {"name": "example.com:serving:privileges"},
+    "spec": {"signerName": "example.com/serving", "trustBundle": AUTHORITY},
+}
+POD_REQUEST = {
+    "metadata": {"name": "privileges"},
+    "spec": {
+        "signerName": "example.com/serving",
+        **{f"{part}Name": "x" for part in ("pod", "serviceAccount", "node")},
+        **{f"{part}UID": "1" for part in ("pod", "serviceAccount", "node")},
+        "maxExpirationSeconds": 3600,
+        "stubPKCS10Request": STUB,
+    },
+}
+UNSIGNED_BUNDLE = {"metadata": {"name": "privileges"}, "spec": {"trustBundle": AUTHORITY}}
+DENIED = {
+    "status": {
+        "conditions": [
+            {
+                "type": "Denied",
+                "status": "True",
+                "reason": "R",
+                "message": "m",
+                "lastTransitionTime": "2020-01-01T00:00:00Z",
+            }
+        ]
+    }
+}
 CERTIFICATES = [
     Step("masters", "POST", CSRS, csr("privileges-masters", signerName=CLIENT_SIGNER)),
     Step(
@@ -249,6 +297,10 @@ CERTIFICATES = [
         user="jane",
     ),
     Step("sign", "PATCH", STATUS, FAILED, MERGE, user="jane"),
+    Step("attest", "POST", BUNDLES, BUNDLE, user="jane"),
+    Step("attest-for-none", "POST", f"{BUNDLES}?dryRun=All", UNSIGNED_BUNDLE, user="jane"),
+    Step("pod-request", "POST", POD_REQUESTS, POD_REQUEST),
+    Step("deny-pod", "PATCH", f"{POD_REQUESTS}/privileges/status", DENIED, MERGE, user="jane"),
     Step(
         "unchanged-status",
         "PATCH",
@@ -265,7 +317,9 @@ CERTIFICATES = [
         role(
             "privileges-signer",
             rule(["approve"], ["signers"], "certificates.k8s.io", resourceNames=["example.com/*"]),
-            rule(["sign"], ["signers"], "certificates.k8s.io", resourceNames=["example.com/serving"]),
+            rule(
+                ["sign", "attest"], ["signers"], "certificates.k8s.io", resourceNames=["example.com/serving"]
+            ),
         ),
         compared=False,
     ),
@@ -287,6 +341,9 @@ CERTIFICATES = [
         pick=without_identity,
     ),
     Step("may-sign", "PATCH", STATUS, FAILED, MERGE, user="jane", pick=without_identity),
+    Step("may-attest", "POST", BUNDLES, BUNDLE, user="jane"),
+    Step("may-deny-pod", "PATCH", f"{POD_REQUESTS}/privileges/status", DENIED, MERGE, user="jane"),
+    Step("end-bundle", "DELETE", f"{BUNDLES}/example.com:serving:privileges", compared=False),
 ]
 
 STEPS = [

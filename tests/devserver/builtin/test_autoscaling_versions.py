@@ -66,7 +66,8 @@ def test_autoscalers_survive_conversion_to_v1_and_back(metrics: list[object], pe
 
 def test_the_empty_result_of_a_metric_that_cannot_be_read_is_kept_in_version_1() -> None:
     """The real controller writes such results while a metric is missing."""
-    resource = {"name": "cpu", "current": {"averageUtilization": 20}}
+    used: dict[str, object] = {"averageUtilization": 20}
+    resource = {"name": "cpu", "current": used}
     current = [{"type": ""}, {"type": "Resource", "resource": resource}, {"type": "Unknown"}]
     scaler = {
         "apiVersion": V2.api_version,
@@ -82,4 +83,6 @@ def test_the_empty_result_of_a_metric_that_cannot_be_read_is_kept_in_version_1()
             '[{"type":""},{"type":"Resource","resource":' + flat + '},{"type":"Unknown"}]'
         )
     }
+    # A quantity of version 1 cannot be missing, so it comes back as 0.
+    used["averageValue"] = "0"
     assert convert(older, V2) == scaler

@@ -3,16 +3,19 @@
 import random
 from typing import Any
 
+import pytest
 from builtin_cases import recording
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kubewright.api import GroupVersionKind
-from kubewright.devserver.builtin import strategy_for
+from kubewright.devserver import KubernetesRelease
+from kubewright.devserver.builtin import strategy_for, strategy_in_release
 from kubewright.devserver.objects import copy
 from kubewright.devserver.wire import WireDecodeError, load_types
 
-TYPES = load_types()
+RELEASES = (KubernetesRelease.known()[0], "1.34", KubernetesRelease.known()[-1])
+TYPES = {version: load_types(KubernetesRelease.find(version)) for version in RELEASES}
 CASES = [entry["case"] for entry in recording("accepted")]
 CASES = [case for case in CASES if case["kind"] != "CustomResourceDefinition"]
 ODD: list[Any] = [
@@ -60,13 +63,17 @@ def damage(case: Any, seed: int) -> Any:
     return broken
 
 
+@pytest.mark.parametrize("version", RELEASES)
 @given(index=st.integers(0, len(CASES) - 1), seed=st.integers(0, 2**32))
-def test_a_damaged_object_is_accepted_or_refused(index: int, seed: int) -> None:
+def test_a_damaged_object_is_accepted_or_refused(version: str, index: int, seed: int) -> None:
+    types = TYPES[version]
     broken = damage(CASES[index], seed)
     gvk = GroupVersionKind.parse(broken["apiVersion"], broken["kind"])
-    strategy = strategy_for(gvk.group, gvk.kind)
+    if not types.has(gvk):
+        return
+    strategy = strategy_in_release(strategy_for(gvk.group, gvk.kind), gvk, types)
     try:
-        obj, _ = TYPES.decode(gvk, broken)
+        obj, _ = types.decode(gvk, broken)
     except WireDecodeError:
         return
     obj.update(kind=gvk.kind, apiVersion=gvk.api_version)

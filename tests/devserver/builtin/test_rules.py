@@ -13,13 +13,21 @@ from kubewright.devserver.builtin.rules import (
     defaults,
     distinct,
     each,
+    each_once,
+    first,
+    fits,
+    fixed,
+    given,
     immutable,
     max_bytes,
+    missing,
     named,
     one_of,
     required,
     rules,
+    unique,
     unset,
+    validated,
 )
 
 
@@ -75,6 +83,11 @@ def test_checks_only_items_that_have_the_value_of_a_condition() -> None:
         ("type!=A", {"type": "B"}, True),
         ("type!=A", {}, True),
         ("type!=A", {"type": "A"}, False),
+        ("type=A|B", {"type": "B"}, True),
+        ("type=A|B", {"type": "C"}, False),
+        ("type!=A|B", {"type": "B"}, False),
+        ("suspend=true", {"suspend": True}, True),
+        ("suspend!=true", {}, True),
         ("service", {"service": {}}, True),
         ("service", {"service": ""}, False),
         ("!service", {}, True),
@@ -85,6 +98,13 @@ def test_checks_only_items_that_have_the_value_of_a_condition() -> None:
 def test_goes_on_only_if_the_condition_holds(condition: str, spec: Any, checked: bool) -> None:
     errors = rules((f"spec{{{condition}}}.name", required())).validate({"spec": spec})
     assert fields(errors) == (["spec.name"] if checked else [])
+
+
+def test_applies_conditions_to_every_item_of_a_list() -> None:
+    checked = rules(("rules[]{!verbs}{kind=A}", missing("say what")))
+    assert fields(
+        checked.validate({"rules": [{"kind": "A", "verbs": ["x"]}, {"kind": "A"}, {"kind": "B"}]})
+    ) == ["rules[1]"]
 
 
 def test_uses_compiled_rows_as_a_rule_of_other_rows() -> None:
@@ -118,6 +138,15 @@ def test_refuses_a_path_that_it_cannot_read() -> None:
         (max_bytes(2), "éa", ["f: Too long: may not be more than 2 bytes"]),
         (each(one_of("A")), ["A", "B"], ['f: Unsupported value: "B": supported values: "A"']),
         (distinct, ["A", "B", "A"], ['f[2]: Duplicate value: "A"']),
+        (each_once(one_of("A", "B")), ["A", "A", "B"], ['f[1]: Duplicate value: "A"']),
+        (missing("say which"), None, ["f: Required value: say which"]),
+        (given(one_of("A"), "say which"), None, ["f: Required value: say which"]),
+        (given(one_of("A")), "", ['f: Unsupported value: "": supported values: "A"']),
+        (first(required(), max_bytes(1)), "", ["f: Required value"]),
+        (first(required(), max_bytes(1)), "ab", ["f: Too long: may not be more than 1 byte"]),
+        (fits(str.islower, "must be lower case"), "A", ['f: Invalid value: "A": must be lower case']),
+        (unique("name"), [{"name": ""}, {"name": ""}], ['f[1].name: Duplicate value: ""']),
+        (unique("name", empty=False), [{"name": ""}, {"name": ""}], []),
     ],
 )
 def test_reports_a_value_against_its_rule(rule: Any, value: Any, expected: list[str]) -> None:
@@ -137,21 +166,37 @@ def test_reports_a_changed_immutable_field_after_the_checks_before_it() -> None:
     assert checked({"a": 1, "b": {}}, {"a": 1}) == []
 
 
+def test_runs_the_checks_of_a_new_object_and_of_its_change_in_an_update() -> None:
+    checked = validated(rules(("a", required())), immutable("b"), first=[fixed("c", text="{} cannot change")])
+    assert texts(checked["validate"]({})) == ["a: Required value"]
+    assert texts(checked["validate_update"]({"b": 1, "c": 1}, {})) == [
+        "c: Forbidden: c cannot change",
+        "a: Required value",
+        "b: Invalid value: 1: field is immutable",
+    ]
+
+
+def test_fills_in_defaults_of_items_that_have_the_value_of_a_condition() -> None:
+    binding: Any = {"subjects": [{"kind": "User"}, {"kind": "ServiceAccount"}]}
+    defaults(("subjects[kind=User|Group].apiGroup", "rbac"))(binding)
+    assert binding == {"subjects": [{"kind": "User", "apiGroup": "rbac"}, {"kind": "ServiceAccount"}]}
+
+
 def test_fills_in_defaults_where_a_field_is_missing() -> None:
     fill = defaults(("spec.mode", ["Persistent"]), ("spec.share", 30), ("spec.queues!", 64))
-    given: Any = {"spec": {"share": 0, "queues": 0, "mode": []}}
-    fill(given)
-    assert given == {"spec": {"share": 0, "queues": 64, "mode": ["Persistent"]}}
+    obj: Any = {"spec": {"share": 0, "queues": 0, "mode": []}}
+    fill(obj)
+    assert obj == {"spec": {"share": 0, "queues": 64, "mode": ["Persistent"]}}
 
 
 def test_fills_in_defaults_of_a_missing_object_only_if_it_is_not_optional() -> None:
-    given: Any = {}
-    defaults(("spec.mode", "A"), ("status?.phase", "Pending"))(given)
-    assert given == {"spec": {"mode": "A"}}
+    obj: Any = {}
+    defaults(("spec.mode", "A"), ("status?.phase", "Pending"))(obj)
+    assert obj == {"spec": {"mode": "A"}}
 
 
 def test_fills_in_defaults_of_every_item_with_a_copy() -> None:
-    given: Any = {"ports": [{}, {"modes": ["x"]}, {}]}
-    defaults(("ports[].modes", ["y"]))(given)
-    given["ports"][0]["modes"].append("z")
-    assert given == {"ports": [{"modes": ["y", "z"]}, {"modes": ["x"]}, {"modes": ["y"]}]}
+    obj: Any = {"ports": [{}, {"modes": ["x"]}, {}]}
+    defaults(("ports[].modes", ["y"]))(obj)
+    obj["ports"][0]["modes"].append("z")
+    assert obj == {"ports": [{"modes": ["y", "z"]}, {"modes": ["x"]}, {"modes": ["y"]}]}

@@ -66,6 +66,11 @@ def test_reports_repeated_keys_with_their_lines() -> None:
     assert problems == ['line 3: key "a" already set in map']
 
 
+def test_reports_a_repeated_key_after_those_in_its_value_at_the_line_of_the_value() -> None:
+    _, problems = parse_yaml(b"a: 1\na:\n  b: 2\n  b: 3\n")
+    assert problems == ['line 4: key "b" already set in map', 'line 3: key "a" already set in map']
+
+
 def test_reads_json_and_reports_repeated_keys_as_yaml() -> None:
     repeated = ['line 1: key "b" already set in map']
     assert parse_yaml(b'{"a": {"b": 1, "b": 2}}') == ({"a": {"b": 2}}, repeated)

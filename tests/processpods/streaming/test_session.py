@@ -4,7 +4,7 @@ import asyncio
 import struct
 from typing import cast
 
-from kubewright.http.server.websocket import Opcode, unmasked
+from kubewright.http.websocket import Opcode, unmasked
 from kubewright.processpods.streaming.requests import Size
 from kubewright.processpods.streaming.session import RESIZE, STDIN, Session
 

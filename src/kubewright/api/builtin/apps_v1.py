@@ -16,8 +16,8 @@ from kubewright.api.resource import Object
 class ControllerRevision(
     Object, group="apps", version="v1", plural="controllerrevisions", status=False, builtin=True
 ):
-    data: dict[str, Any] | None = None
-    revision: int
+    data: dict[str, Any]
+    revision: int = 0
 
 
 class RollingUpdateDaemonSet(Model, builtin=True):
@@ -42,8 +42,8 @@ class DaemonSetCondition(Model, builtin=True):
     last_transition_time: datetime | None = None
     message: str = ""
     reason: str = ""
-    status: str
-    type: str
+    status: str = ""
+    type: str = ""
 
 
 class DaemonSetStatus(Model, builtin=True, lists={"conditions": ("type",)}):
@@ -99,8 +99,8 @@ class DeploymentCondition(Model, builtin=True):
     last_update_time: datetime | None = None
     message: str = ""
     reason: str = ""
-    status: str
-    type: str
+    status: str = ""
+    type: str = ""
 
 
 class DeploymentStatus(Model, builtin=True, lists={"conditions": ("type",)}):
@@ -141,8 +141,8 @@ class ReplicaSetCondition(Model, builtin=True):
     last_transition_time: datetime | None = None
     message: str = ""
     reason: str = ""
-    status: str
-    type: str
+    status: str = ""
+    type: str = ""
 
 
 class ReplicaSetStatus(Model, builtin=True, lists={"conditions": ("type",)}):
@@ -207,8 +207,8 @@ class StatefulSetCondition(Model, builtin=True):
     last_transition_time: datetime | None = None
     message: str = ""
     reason: str = ""
-    status: str
-    type: str
+    status: str = ""
+    type: str = ""
 
 
 class StatefulSetStatus(Model, builtin=True, lists={"conditions": ("type",)}):

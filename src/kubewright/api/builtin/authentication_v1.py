@@ -39,6 +39,7 @@ class SelfSubjectReview(
 
 
 class TokenRequestSpec(Model, builtin=True):
+    attestations: dict[str, list[str]] = {}
     audiences: list[str] = []
     bound_object_ref: BoundObjectReference | None = None
     expiration_seconds: int | None = None

@@ -111,6 +111,7 @@ class HorizontalPodAutoscalerSpec(Model, builtin=True):
 class HorizontalPodAutoscalerCondition(Model, builtin=True):
     last_transition_time: datetime | None = None
     message: str = ""
+    observed_generation: int | None = None
     reason: str = ""
     status: str
     type: str

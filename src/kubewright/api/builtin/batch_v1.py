@@ -1,6 +1,7 @@
 """The kinds of batch/v1; written by tools/generate_builtin.py."""
 
 from datetime import datetime
+from typing import Any
 
 from msgspec import field as _field
 
@@ -9,6 +10,41 @@ from kubewright.api.builtin.meta_v1 import LabelSelector
 from kubewright.api.meta import Meta
 from kubewright.api.model import Model
 from kubewright.api.resource import Object
+
+
+class WorkloadPodGroupDisruptionMode(Model, builtin=True):
+    all: dict[str, Any] | None = None
+    single: dict[str, Any] | None = None
+
+
+class WorkloadPodGroupResourceClaim(Model, builtin=True):
+    name: str
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class TopologyConstraint(Model, builtin=True):
+    key: str
+
+
+class WorkloadPodGroupSchedulingConstraints(Model, builtin=True):
+    topology: list[TopologyConstraint] = []
+
+
+class WorkloadPodGroupGangSchedulingPolicy(Model, builtin=True):
+    min_count: int | None = None
+
+
+class WorkloadPodGroupSchedulingPolicy(Model, builtin=True):
+    basic: dict[str, Any] | None = None
+    gang: WorkloadPodGroupGangSchedulingPolicy | None = None
+
+
+class JobSchedulingConfiguration(Model, builtin=True, lists={"resource_claims": ("name",)}):
+    disruption_mode: WorkloadPodGroupDisruptionMode | None = None
+    resource_claims: list[WorkloadPodGroupResourceClaim] = []
+    scheduling_constraints: WorkloadPodGroupSchedulingConstraints | None = None
+    scheduling_policy: WorkloadPodGroupSchedulingPolicy | None = None
 
 
 class PodFailurePolicyOnExitCodesRequirement(Model, builtin=True, lists={"values": ()}):
@@ -53,6 +89,7 @@ class JobSpec(Model, builtin=True):
     parallelism: int | None = None
     pod_failure_policy: PodFailurePolicy | None = None
     pod_replacement_policy: str | None = None
+    scheduling: JobSchedulingConfiguration | None = None
     selector: LabelSelector | None = None
     success_policy: SuccessPolicy | None = None
     suspend: bool | None = None
@@ -135,6 +172,7 @@ __all__ = [
     "CronJobStatus",
     "Job",
     "JobCondition",
+    "JobSchedulingConfiguration",
     "JobSpec",
     "JobStatus",
     "JobTemplateSpec",
@@ -144,5 +182,11 @@ __all__ = [
     "PodFailurePolicyRule",
     "SuccessPolicy",
     "SuccessPolicyRule",
+    "TopologyConstraint",
     "UncountedTerminatedPods",
+    "WorkloadPodGroupDisruptionMode",
+    "WorkloadPodGroupGangSchedulingPolicy",
+    "WorkloadPodGroupResourceClaim",
+    "WorkloadPodGroupSchedulingConstraints",
+    "WorkloadPodGroupSchedulingPolicy",
 ]

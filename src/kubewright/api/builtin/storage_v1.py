@@ -58,16 +58,35 @@ class CSINodeSpec(Model, builtin=True, lists={"drivers": ("name",)}):
     drivers: list[CSINodeDriver]
 
 
+class StorageHealthCondition(Model, builtin=True):
+    access_mode: str | None = None
+    last_transition_time: datetime | None = None
+    message: str = ""
+    reason: str
+    status: str
+    volume_mode: str | None = None
+
+
+class StorageHealth(Model, builtin=True):
+    health_conditions: list[StorageHealthCondition] = []
+    name: str
+
+
+class CSINodeStatus(Model, builtin=True, lists={"storage_health": ("name",)}):
+    storage_health: list[StorageHealth] = []
+
+
 class CSINode(
     Object,
     group="storage.k8s.io",
     version="v1",
     plural="csinodes",
     scope="Cluster",
-    status=False,
+    status=True,
     builtin=True,
 ):
     spec: CSINodeSpec
+    status: CSINodeStatus = _field(default_factory=CSINodeStatus)
 
 
 class CSIStorageCapacity(
@@ -155,8 +174,11 @@ __all__ = [
     "CSINode",
     "CSINodeDriver",
     "CSINodeSpec",
+    "CSINodeStatus",
     "CSIStorageCapacity",
     "StorageClass",
+    "StorageHealth",
+    "StorageHealthCondition",
     "TokenRequest",
     "VolumeAttachment",
     "VolumeAttachmentSource",

@@ -3,7 +3,7 @@
 from kubewright.api.patches.difference import json_diff, typed_diff
 from kubewright.api.patches.json import json_patch, same
 from kubewright.api.patches.merge import merge_diff, merge_patch
-from kubewright.api.patches.strategic import PatchSchema, strategic_patch
+from kubewright.api.patches.strategic import PatchSchema, merge_strategically, strategic_patch
 
 __all__ = [
     "PatchSchema",
@@ -11,6 +11,7 @@ __all__ = [
     "json_patch",
     "merge_diff",
     "merge_patch",
+    "merge_strategically",
     "same",
     "strategic_patch",
     "typed_diff",

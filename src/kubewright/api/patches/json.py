@@ -19,13 +19,45 @@ _INDEX = r"[+-]?[0-9]+"
 def json_patch(document: Any, operations: Sequence[_Operation]) -> Any:
     """Return the document with the operations applied; the argument is not changed.
 
-    As on the real server, `replace` of a missing key of a map sets it, and negative indexes count from the end.
+    As on the real server, `replace` of a missing key of a map sets it, negative indexes count from the end, and the
+    maps that operations reach into are sorted by key: others keep their order.
     """
-    holder = {"": copy.deepcopy(document)}
+    holder = _Holder(copy.deepcopy(document))
     copied = 0
     for operation in operations:
         copied = _apply(holder, operation, copied)
-    return holder[""]
+    return holder.written(holder.document)
+
+
+class _Holder:
+    """The document, and which of its maps and lists were reached."""
+
+    def __init__(self, document: Any) -> None:
+        self.document = document
+        self._reached: dict[int, Any] = {}
+        """By identity; a reached value that is gone stays here, so that no other one gets its identity."""
+
+    def reach(self, value: Any) -> None:
+        """Remember a map or list that an operation looks into."""
+        self._reached[id(value)] = value
+
+    def reach_all(self, value: Any) -> None:
+        """Remember all maps and lists of a value that was compared."""
+        if isinstance(value, dict | list):
+            self.reach(cast(Any, value))
+            inner = (
+                cast(dict[str, Any], value).values() if isinstance(value, dict) else cast(list[Any], value)
+            )
+            for item in inner:
+                self.reach_all(item)
+
+    def written(self, value: Any) -> Any:
+        """Return a copy of a value in the order in which the real server writes it."""
+        if value is not self.document and id(value) not in self._reached:
+            return copy.deepcopy(value)
+        if isinstance(value, dict):
+            return {key: self.written(item) for key, item in sorted(cast(dict[str, Any], value).items())}
+        return [self.written(item) for item in cast(list[Any], value)] if isinstance(value, list) else value
 
 
 def same(left: Any, right: Any) -> bool:
@@ -46,7 +78,7 @@ def pointer(*parts: str | int) -> str:
     return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in parts)
 
 
-def _apply(holder: dict[str, Any], operation: _Operation, copied: int) -> int:
+def _apply(holder: _Holder, operation: _Operation, copied: int) -> int:
     """Apply one operation; return how many bytes were copied so far."""
     kind, path = operation.get("op"), operation.get("path")
     if kind not in ("add", "remove", "replace", "move", "test", "copy"):
@@ -57,7 +89,7 @@ def _apply(holder: dict[str, Any], operation: _Operation, copied: int) -> int:
     if kind == "replace" and path == "":
         if not isinstance(value, dict | list):
             raise PatchError("replace operation value must be object or array: %!w(<nil>)")
-        holder[""] = copy.deepcopy(cast(Any, value))
+        holder.document = copy.deepcopy(cast(Any, value))
     elif kind == "test":
         _test(holder, path, value)
     elif kind == "move":
@@ -69,7 +101,7 @@ def _apply(holder: dict[str, Any], operation: _Operation, copied: int) -> int:
     return copied
 
 
-def _change(holder: dict[str, Any], kind: str, path: str, value: Any) -> None:
+def _change(holder: _Holder, kind: str, path: str, value: Any) -> None:
     place, key = _find(holder, path)
     if place is None:
         shown = path if kind == "replace" else f'"{path}"'
@@ -88,9 +120,9 @@ def _change(holder: dict[str, Any], kind: str, path: str, value: Any) -> None:
         raise PatchError(f"error in {kind} for path: '{path}': {error}") from error
 
 
-def _test(holder: dict[str, Any], path: str, value: Any) -> None:
+def _test(holder: _Holder, path: str, value: Any) -> None:
     if path == "":
-        found = holder[""]
+        found = holder.document
     else:
         place, key = _find(holder, path)
         if place is None:
@@ -101,9 +133,10 @@ def _test(holder: dict[str, Any], path: str, value: Any) -> None:
             raise PatchError(f"error in test for path: '{path}': {error}") from error
     if not same(found, value):
         raise PatchError(f"testing value {path} failed: test failed")
+    holder.reach_all(found)
 
 
-def _move(holder: dict[str, Any], source: Any, path: str) -> None:
+def _move(holder: _Holder, source: Any, path: str) -> None:
     place, key = _source(holder, "move", source)
     try:
         value = _get(place, key)
@@ -117,7 +150,7 @@ def _move(holder: dict[str, Any], source: Any, path: str) -> None:
         raise PatchError(f"error in move for path: '{path}': {error}") from error
 
 
-def _copy(holder: dict[str, Any], source: Any, path: str, copied: int) -> int:
+def _copy(holder: _Holder, source: Any, path: str, copied: int) -> int:
     place, key = _source(holder, "copy", source)
     try:
         value = _get(place, key)
@@ -131,13 +164,13 @@ def _copy(holder: dict[str, Any], source: Any, path: str, copied: int) -> int:
             f"{copied}, exceeding the limit {MAX_COPIED}"
         )
     try:
-        _add(target, target_key, copy.deepcopy(value))
+        _add(target, target_key, holder.written(value))
     except PatchError as error:
         raise PatchError(f"error while adding value during copy: {error}") from error
     return copied
 
 
-def _source(holder: dict[str, Any], kind: str, source: Any) -> tuple[dict[str, Any] | list[Any], str]:
+def _source(holder: _Holder, kind: str, source: Any) -> tuple[dict[str, Any] | list[Any], str]:
     if not isinstance(source, str):
         raise PatchError(f"{kind} operation failed to decode from: missing value")
     place, key = _find(holder, source)
@@ -147,7 +180,7 @@ def _source(holder: dict[str, Any], kind: str, source: Any) -> tuple[dict[str, A
     return place, key
 
 
-def _destination(holder: dict[str, Any], kind: str, path: str) -> tuple[dict[str, Any] | list[Any], str]:
+def _destination(holder: _Holder, kind: str, path: str) -> tuple[dict[str, Any] | list[Any], str]:
     place, key = _find(holder, path)
     if place is None:
         text = f"{kind} operation does not apply: doc is missing destination path: {path}: missing value"
@@ -155,10 +188,10 @@ def _destination(holder: dict[str, Any], kind: str, path: str) -> tuple[dict[str
     return place, key
 
 
-def _find(holder: dict[str, Any], path: str) -> tuple[dict[str, Any] | list[Any] | None, str]:
+def _find(holder: _Holder, path: str) -> tuple[dict[str, Any] | list[Any] | None, str]:
     """Return the map or list that holds the last part of the path, and that part."""
     first, *parts = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")]
-    place: Any = holder[""]
+    place: Any = holder.document
     if not parts or not isinstance(place, dict | list):
         return None, first
     for part in parts[:-1]:
@@ -168,6 +201,7 @@ def _find(holder: dict[str, Any], path: str) -> tuple[dict[str, Any] | list[Any]
             return None, part
         if not isinstance(place, dict | list):
             return None, part
+        holder.reach(cast(Any, place))
     return cast(Any, place), parts[-1]
 
 

@@ -42,19 +42,23 @@ class PatchSchema(Protocol):
 
 def strategic_patch(document: Map, patch: Map, schema: PatchSchema) -> Map:
     """Return the document with the patch merged in as its type declares; the arguments are not changed."""
-    return _merge_map(copy.deepcopy(document), copy.deepcopy(patch), schema)
+    return merge_strategically(copy.deepcopy(document), copy.deepcopy(patch), schema)
 
 
-def _merge_map(document: Map, patch: Map, schema: PatchSchema) -> Map:
+def merge_strategically(document: Map, patch: Map, schema: PatchSchema) -> Map:
+    """Merge a patch into a document and return the result, which may share parts with both.
+
+    The patch loses the directives that were followed and the nulls that were without effect: kube-apiserver shows the
+    rest in errors.
+    """
     if _DIRECTIVE in patch:
-        directive = patch.pop(_DIRECTIVE)
+        directive = patch[_DIRECTIVE]
         if directive == "replace":
+            del patch[_DIRECTIVE]
             return patch
         if directive == "delete":
             return {}
-        raise PatchError(
-            f"unknown patch type: {directive} in map: {_shown({_DIRECTIVE: directive, **patch})}"
-        )
+        raise PatchError(f"unknown patch type: {directive} in map: {_shown(patch)}")
     _retain_keys(document, patch)
     _order_lists(document, patch, schema)
     for key, value in patch.items():
@@ -72,7 +76,9 @@ def _merge_value(document: Map, key: str, value: Any, schema: PatchSchema) -> No
     if isinstance(current, dict) and isinstance(value, dict):
         inner = schema.field(key)
         replaced = "replace" in inner.strategy
-        document[key] = value if replaced else _merge_map(cast(Map, current), cast(Map, value), inner)
+        document[key] = (
+            value if replaced else merge_strategically(cast(Map, current), cast(Map, value), inner)
+        )
     elif isinstance(current, list) and isinstance(value, list):
         inner = schema.field(key)
         merged = "merge" in inner.strategy
@@ -159,10 +165,8 @@ def _unexpected(wanted: str, value: Any) -> PatchError:
 def _merge_list(live: List, patch: List, schema: PatchSchema) -> List:
     if not live and not patch:
         return live
-    maps = [isinstance(item, dict) for item in (*live, *patch)]
-    if any(maps) and not all(maps):
-        raise PatchError(f"list element types are not identical: {_shown([live, patch])}")
-    if not any(maps):
+    _check_elements(live, patch)
+    if not isinstance((live or patch)[0], dict):
         merged: List = []
         for item in (*live, *patch):
             if not any(same(item, known) for known in merged):
@@ -178,8 +182,18 @@ def _merge_list(live: List, patch: List, schema: PatchSchema) -> List:
         if position < 0:
             merged.append(item)
         else:
-            merged[position] = _merge_map(merged[position], item, element)
+            merged[position] = merge_strategically(merged[position], item, element)
     return _arranged(merged, patch, live, key)
+
+
+def _check_elements(live: List, patch: List) -> None:
+    """Raise PatchError if the elements of two lists have different types, or are lists."""
+    types: list[type[object]] = [type(item) for item in (*live, *patch)]
+    if types[0] is list:
+        raise PatchError("lists of lists are not supported")
+    # kube-apiserver fails on a list that starts with null; merge it.
+    if types[0] is not type(None) and len(set(types)) > 1:
+        raise PatchError(f"list element types are not identical: {_shown([live, patch])}")
 
 
 def _follow_directives(live: List, patch: List, key: str) -> tuple[List, List]:
@@ -271,12 +285,18 @@ _NOTHING = object()
 
 
 def _without_directives(value: Any) -> Any:
+    """Return a value that is added without its directives, or _NOTHING; objects lose them in place."""
     if isinstance(value, dict):
         items = cast(Map, value)
         if _DIRECTIVE in items:
             return _NOTHING
-        kept = {key: _without_directives(item) for key, item in items.items()}
-        return {key: item for key, item in kept.items() if item is not _NOTHING}
+        for key, item in list(items.items()):
+            kept = _without_directives(item)
+            if kept is _NOTHING:
+                del items[key]
+            else:
+                items[key] = kept
+        return items
     if isinstance(value, list):
         return [item for item in map(_without_directives, cast(List, value)) if item is not _NOTHING]
     return value

@@ -11,6 +11,8 @@ from kubewright.devserver.admission.certificates import (
     CertificateApproval,
     CertificateSigning,
     CertificateSubjectRestriction,
+    ClusterTrustBundleAttest,
+    PodCertificateSigning,
 )
 from kubewright.devserver.admission.defaults import DefaultIngressClass, RuntimeClasses, TaintNodesByCondition
 from kubewright.devserver.admission.limit_ranges import LimitRanger
@@ -63,7 +65,7 @@ _PLUGINS: Mapping[str, Callable[[_Shared], AdmissionPlugin]] = {
     "ServiceAccount": lambda shared: ServiceAccounts(shared.api),
     "TaintNodesByCondition": lambda shared: TaintNodesByCondition(),
     "AlwaysPullImages": lambda shared: AlwaysPullImages(),
-    "PodSecurity": lambda shared: PodSecurity(shared.api),
+    "PodSecurity": lambda shared: PodSecurity(shared.api, shared.core.types.release.minor),
     "Priority": lambda shared: PodPriority(shared.core.store, shared.api),
     "DefaultTolerationSeconds": lambda shared: DefaultTolerationSeconds(),
     "DefaultStorageClass": lambda shared: DefaultStorageClass(shared.core.store, shared.api),
@@ -75,6 +77,7 @@ _PLUGINS: Mapping[str, Callable[[_Shared], AdmissionPlugin]] = {
     "RuntimeClass": lambda shared: RuntimeClasses(shared.api),
     "CertificateApproval": lambda shared: CertificateApproval(shared.core.authorizer),
     "CertificateSigning": lambda shared: CertificateSigning(shared.core.authorizer),
+    "ClusterTrustBundleAttest": lambda shared: ClusterTrustBundleAttest(shared.core.authorizer),
     "CertificateSubjectRestriction": lambda shared: CertificateSubjectRestriction(),
     "DefaultIngressClass": lambda shared: DefaultIngressClass(shared.api),
     "DenyServiceExternalIPs": lambda shared: DenyServiceExternalIPs(),
@@ -115,7 +118,8 @@ def standard_admission(
         raise ValueError(f"unknown admission plugin {unknown[0]}: there are {', '.join(_PLUGINS)}")
     left_out = {*disabled, *(_OFF_BY_DEFAULT - set(enabled))}
     shared = _Shared(core, caller)
-    return AdmissionChain([create(shared) for name, create in _PLUGINS.items() if name not in left_out])
+    chosen = [create(shared) for name, create in _PLUGINS.items() if name not in left_out]
+    return AdmissionChain([PodCertificateSigning(core.authorizer), *chosen])
 
 
 __all__ = ["ADMISSION_PLUGINS", "quota_usage", "standard_admission"]

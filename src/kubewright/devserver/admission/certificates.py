@@ -1,10 +1,12 @@
-"""CertificateSigningRequests: permissions to approve and to sign, by signer, and the reserved group system:masters."""
+"""Certificates: permissions to approve, to sign and to attest, by signer, and the reserved group system:masters."""
 
 import base64
 
+from kubewright.api import problems
 from kubewright.certificates import requested_organizations
-from kubewright.devserver.auth import RoleAuthorizer
-from kubewright.devserver.objects import items, section
+from kubewright.devserver.auth import RoleAuthorizer, only_collected_fields_differ
+from kubewright.devserver.objects import items, meta, section
+from kubewright.devserver.objects.status import StatusError, quote
 from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionPlugin
 from kubewright.devserver.request.identity import MASTERS, AuthorizationAttributes, UserInfo
 
@@ -65,6 +67,49 @@ class CertificateSigning(AdmissionPlugin):
         signer = section(attributes.old_object or {}, "spec").get("signerName", "")
         if not _may(self._authorizer, attributes.user, "sign", signer):
             raise attributes.forbidden(f'user not permitted to sign requests with signerName "{signer}"')
+
+
+class ClusterTrustBundleAttest(AdmissionPlugin):
+    """Publish the trust anchors of a signer only with the permission to attest for it."""
+
+    resources: frozenset[tuple[str, str]] = frozenset({(GROUP, "clustertrustbundles")})
+
+    def __init__(self, authorizer: RoleAuthorizer) -> None:
+        self._authorizer = authorizer
+
+    async def validate(self, attributes: AdmissionAttributes) -> None:
+        """Reject a bundle of a signer that a user without the permission writes."""
+        new, old = attributes.object, attributes.old_object
+        if new is None or (old is not None and only_collected_fields_differ(new, old)):
+            return
+        signer = section(new, "spec").get("signerName", "")
+        if signer and not _may(self._authorizer, attributes.user, "attest", signer):
+            raise attributes.forbidden(f'user not permitted to attest for signerName "{signer}"')
+
+
+class PodCertificateSigning(AdmissionPlugin):
+    """Issue or deny certificates of Pods only with the permission to sign for their signer.
+
+    kube-apiserver has no plugin for this: it checks the permission together with the fields of the status.
+    """
+
+    resources: frozenset[tuple[str, str]] = frozenset({(GROUP, "podcertificaterequests")})
+
+    def __init__(self, authorizer: RoleAuthorizer) -> None:
+        self._authorizer = authorizer
+
+    async def validate(self, attributes: AdmissionAttributes) -> None:
+        """Reject a status that a user without the permission changes."""
+        new, old = attributes.object, attributes.old_object
+        if attributes.subresource != "status" or new is None or old is None:
+            return
+        signer = section(old, "spec").get("signerName", "")
+        if section(new, "status") == section(old, "status"):
+            return
+        if not _may(self._authorizer, attributes.user, "sign", signer):
+            text = f'User {quote(attributes.user.name)} is not permitted to "sign" for signer {quote(signer)}'
+            error = problems.forbidden("spec.signerName", text)
+            raise StatusError.invalid(GROUP, "PodCertificateRequest", meta(old).get("name", ""), [error])
 
 
 class CertificateSubjectRestriction(AdmissionPlugin):

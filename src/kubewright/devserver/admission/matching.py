@@ -21,7 +21,7 @@ _CONFIGURATIONS = frozenset(
         "MutatingAdmissionPolicyBinding",
     }
 )
-_EXEMPT_FROM_POLICIES = frozenset(
+_REVIEWS = frozenset(
     {
         ("authentication.k8s.io", "selfsubjectreviews"),
         ("authentication.k8s.io", "tokenreviews"),
@@ -45,10 +45,10 @@ def is_configuration(attributes: AdmissionAttributes) -> bool:
     return attributes.kind.group == "admissionregistration.k8s.io" and attributes.kind.kind in _CONFIGURATIONS
 
 
-def is_exempt_from_policies(attributes: AdmissionAttributes) -> bool:
-    """Return True for writes that policies cannot match: admission configurations, and token and access reviews."""
+def is_exempt(attributes: AdmissionAttributes) -> bool:
+    """Return True for writes that webhooks and policies never see: admission configurations, token and access reviews."""
     group, _, plural = attributes.resource
-    return (group, plural) in _EXEMPT_FROM_POLICIES or is_configuration(attributes)
+    return (group, plural) in _REVIEWS or is_configuration(attributes)
 
 
 def match_rules(

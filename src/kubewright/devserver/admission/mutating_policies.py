@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kubewright.api import PatchError, json_patch
-from kubewright.devserver.admission.matching import ResourceMatch, is_exempt_from_policies
+from kubewright.devserver.admission.matching import ResourceMatch, is_exempt
 from kubewright.devserver.admission.policies import (
     Binding,
     Mutation,
@@ -15,7 +15,7 @@ from kubewright.devserver.admission.policies import (
 )
 from kubewright.devserver.admission.versions import ConversionFailed, VersionConverter, VersionedAttributes
 from kubewright.devserver.core import Core
-from kubewright.devserver.expressions import POLICY_BUDGET, Budget, ExpressionError, Variables
+from kubewright.devserver.expressions import POLICY_BUDGET, CostBudget, ExpressionError, Variables
 from kubewright.devserver.merge import ApplyError, MergeSchema, overlay
 from kubewright.devserver.objects import JsonObject, copy, encode_sorted, meta
 from kubewright.devserver.objects.status import StatusError
@@ -69,7 +69,7 @@ class MutatingPolicies(AdmissionPlugin):
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """Apply the mutations of each policy that matches; raise for those that fail, unless they fail open."""
         policies = self._policies.all()
-        if not policies or attributes.operation == "DELETE" or is_exempt_from_policies(attributes):
+        if not policies or attributes.operation == "DELETE" or is_exempt(attributes):
             return
         failures: list[PolicyRejection] = []
         invocations = [
@@ -101,8 +101,14 @@ class MutatingPolicies(AdmissionPlugin):
             except PolicyFailure as error:
                 failures.append(PolicyRejection(policy, binding, str(error)))
                 continue
-            found += [PolicyInvocation(policy, binding, match, each) for each in params]
+            found += [PolicyInvocation(policy, binding, match, self._typed(policy, each)) for each in params]
         return found
+
+    def _typed(self, policy: Policy, params: JsonObject | None) -> JsonObject | None:
+        """Return a parameter as kube-apiserver reads it: one of a built-in kind does not know its kind."""
+        if params is None or self._policies.param_resource(policy.spec["paramKind"]).custom:
+            return params
+        return {name: value for name, value in params.items() if name not in ("apiVersion", "kind")}
 
     async def _carry_out(
         self, invocations: Sequence[PolicyInvocation], attributes: AdmissionAttributes
@@ -178,17 +184,17 @@ class MutatingPolicies(AdmissionPlugin):
     def _changed(
         self, each: PolicyInvocation, mutation: Mutation, versioned: VersionedAttributes
     ) -> JsonObject:
-        budget, values = Budget(POLICY_BUDGET), versioned.values()
+        budget, values = CostBudget(POLICY_BUDGET), versioned.values()
         values["variables"] = Variables(each.policy.variables, lambda: values, budget)
-        wanted = budget.evaluate(mutation.program, values)
+        result = budget.evaluate(mutation.program, values)
         live = copy(versioned.object)
         if mutation.patches:
-            return self._checked(_patched(live, wanted), each.match)
-        if texts := cel.misplaced(wanted):
+            return self._checked(_patched(live, result), each.match)
+        if texts := cel.misplaced(result):
             raise PolicyFailure(f"type mismatch: {chr(10).join(texts)}")
         identity = {"apiVersion": each.match.kind.api_version, "kind": each.match.kind.kind}
         try:
-            return overlay(live, cel.to_json(wanted) | identity, self._schema(each.match))
+            return overlay(live, cel.to_json(result) | identity, self._schema(each.match))
         except ApplyError as error:
             raise PolicyFailure(f"error applying patch: {error}") from None
 
@@ -214,9 +220,9 @@ class MutatingPolicies(AdmissionPlugin):
         )
 
 
-def _patched(live: JsonObject, wanted: list[cel.CelMessage]) -> JsonObject:
+def _patched(live: JsonObject, result: list[cel.CelMessage]) -> JsonObject:
     operations: list[JsonObject] = []
-    for each in wanted:
+    for each in result:
         value = each.get("value")
         if isinstance(value, cel.CelMessage) and (texts := cel.misplaced(value)):
             raise PolicyFailure(f"type mismatch: {chr(10).join(texts)}")

@@ -43,14 +43,16 @@ class SecurityLevel:
 
     name: str = "privileged"
     version: str = "latest"
+    newest: int = NEWEST
+    """The minor version of the server, whose checks `latest` means."""
 
     def __str__(self) -> str:
         return f"{self.name}:{self.version}"
 
     def violations(self, pod: JsonObject) -> str:
         """Return the violations of a Pod, as one text."""
-        minor = NEWEST if self.version == "latest" else int(self.version.partition(".")[2])
-        return violations(self.name, pod, min(minor, NEWEST))
+        minor = self.newest if self.version == "latest" else int(self.version.partition(".")[2])
+        return violations(self.name, pod, min(minor, self.newest))
 
 
 class PodSecurity(AdmissionPlugin):
@@ -58,8 +60,9 @@ class PodSecurity(AdmissionPlugin):
 
     resources: frozenset[tuple[str, str]] = _RESOURCES
 
-    def __init__(self, api: Access) -> None:
+    def __init__(self, api: Access, newest: int = NEWEST) -> None:
         self._api = api
+        self._newest = newest
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
         """Reject or warn of Pods and workloads with Pod templates; check the labels of namespaces."""
@@ -72,7 +75,7 @@ class PodSecurity(AdmissionPlugin):
         namespace = self._api.find("", "namespaces", "", attributes.namespace)
         if namespace is None:
             return
-        levels = _levels(labels_of(namespace))
+        levels = _levels(labels_of(namespace), self._newest)
         group, kind = attributes.kind.group, attributes.kind.kind
         if (group, kind) == ("", "Pod"):
             if attributes.subresource not in _IGNORED_PARTS and _is_significant(attributes):
@@ -91,8 +94,8 @@ class PodSecurity(AdmissionPlugin):
         old_errors = [error for mode in _MODES for error in _label_errors(before, mode)]
         if errors and not (old_errors and attributes.operation == "UPDATE"):
             raise StatusError.invalid("", "Namespace", meta(namespace).get("name", ""), errors)
-        level = level_of(labels, "enforce")
-        old = level_of(before, "enforce")
+        level = level_of(labels, "enforce", self._newest)
+        old = level_of(before, "enforce", self._newest)
         if (
             attributes.operation == "UPDATE"
             and level != old
@@ -124,19 +127,19 @@ def _reasons(level: SecurityLevel, pod: JsonObject) -> str:
     return re.sub(r" \([^)]*\)", "", level.violations(pod))
 
 
-def level_of(labels: dict[str, str], mode: str) -> SecurityLevel:
+def level_of(labels: dict[str, str], mode: str, newest: int = NEWEST) -> SecurityLevel:
     """Read a level from the labels of a namespace; one that cannot be read is taken as strictly as it may be."""
     name, version = labels.get(f"{PREFIX}{mode}"), labels.get(f"{PREFIX}{mode}-version", "latest")
     if name is None:
-        return SecurityLevel()
+        return SecurityLevel(newest=newest)
     if name not in LEVELS:
         name = "restricted" if mode == "enforce" else "privileged"
-    return SecurityLevel(name, version if _VERSION.fullmatch(version) else "latest")
+    return SecurityLevel(name, version if _VERSION.fullmatch(version) else "latest", newest)
 
 
-def _levels(labels: dict[str, str]) -> dict[str, SecurityLevel]:
+def _levels(labels: dict[str, str], newest: int) -> dict[str, SecurityLevel]:
     """Return the levels of all modes; audit and warn default to the enforced level."""
-    levels = {mode: level_of(labels, mode) for mode in _MODES}
+    levels = {mode: level_of(labels, mode, newest) for mode in _MODES}
     if f"{PREFIX}warn" not in labels:
         levels["warn"] = levels["enforce"]
     return levels

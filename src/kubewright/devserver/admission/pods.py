@@ -48,10 +48,10 @@ class PodPriority(AdmissionPlugin):
             raise attributes.forbidden(why)
         spec["priority"] = priority
         policy = (found or {}).get("preemptionPolicy") or "PreemptLowerPriority"
-        wanted = spec.get("preemptionPolicy")
-        if wanted is not None and wanted != policy:
+        requested = spec.get("preemptionPolicy")
+        if requested is not None and requested != policy:
             why = (
-                f"the string value of PreemptionPolicy ({wanted}) must not be provided in pod spec; "
+                f"the string value of PreemptionPolicy ({requested}) must not be provided in pod spec; "
                 f"priority admission controller computed {policy} from the given PriorityClass name"
             )
             raise attributes.forbidden(why)

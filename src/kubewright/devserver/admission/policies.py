@@ -14,7 +14,7 @@ from kubewright.devserver.admission.matching import (
 from kubewright.devserver.admission.versions import VersionConverter, VersionedAttributes
 from kubewright.devserver.admission.webhooks import GROUP
 from kubewright.devserver.core import Core
-from kubewright.devserver.expressions import CONDITIONS_BUDGET, Budget, PolicyCompiler, declared_variables
+from kubewright.devserver.expressions import CONDITIONS_BUDGET, CostBudget, PolicyCompiler, declared_variables
 from kubewright.devserver.objects import JsonObject, items, meta, section, split_api_version
 from kubewright.devserver.registry import ServedResource, converting
 from kubewright.devserver.request.admission import AdmissionAttributes
@@ -247,7 +247,8 @@ def applies(policy: Policy, versioned: VersionedAttributes) -> bool:
     """Evaluate the match conditions: False if one of them is false; otherwise raise if one of them failed."""
     if not policy.conditions:
         return True
-    budget, values = Budget(CONDITIONS_BUDGET), versioned.values()
+    # kube-apiserver does not pass the namespace to match conditions.
+    budget, values = CostBudget(CONDITIONS_BUDGET), {**versioned.values(), "namespaceObject": None}
     failures: list[str] = []
     for condition in policy.conditions:
         try:

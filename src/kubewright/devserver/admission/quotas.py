@@ -30,6 +30,13 @@ _PLAIN = frozenset(
         "persistentvolumeclaims",
     }
 )
+_DEVICE_GROUP, _DEVICE_CLAIMS = "resource.k8s.io", "resourceclaims"
+_DEVICES_OF_CLASS = ".deviceclass.resource.k8s.io/devices"
+"""The end of the names under which quotas count the devices of a class."""
+_MAX_DEVICES = 32
+"""How many devices a request for all of them counts: the most that can be allocated to a claim."""
+_ATTRIBUTES_CLASS = "VolumeAttributesClass"
+_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 Usage = dict[str, Quantity]
 
@@ -41,8 +48,14 @@ def is_counted(attributes: AdmissionAttributes) -> bool:
         return False
     if attributes.operation == "CREATE":
         return not attributes.subresource
-    if attributes.operation != "UPDATE" or group:
+    if attributes.operation != "UPDATE":
         return False
+    if (group, plural) == (_DEVICE_GROUP, _DEVICE_CLAIMS):
+        return not attributes.subresource
+    if group:
+        return False
+    if plural == "persistentvolumeclaims" and attributes.subresource == "status":
+        return _claim_changes(attributes)
     if plural == "pods":
         return attributes.subresource == "resize" or (
             not attributes.subresource and _scope_changes(attributes)
@@ -53,6 +66,13 @@ def is_counted(attributes: AdmissionAttributes) -> bool:
 def _scope_changes(attributes: AdmissionAttributes) -> bool:
     old, new = attributes.old_object or {}, attributes.object or {}
     return is_terminating(old) != is_terminating(new)
+
+
+def _claim_changes(attributes: AdmissionAttributes) -> bool:
+    """Return True if a write of a claim's status changes what it uses: while it is resized, or its class is changed."""
+    old, new = attributes.old_object or {}, attributes.object or {}
+    allocated = [section(claim, "status").get("allocatedResources") for claim in (old, new)]
+    return allocated[0] != allocated[1] or _attributes_classes(old) != _attributes_classes(new)
 
 
 def is_terminating(pod: JsonObject) -> bool:
@@ -69,6 +89,8 @@ def quota_usage(quota: JsonObject, kind: Kind, obj: JsonObject, now: float) -> U
 def usage_of(group: str, plural: str, obj: JsonObject, now: float) -> Usage:
     """Return what an object uses, under every name a quota may give it."""
     used: Usage = {f"count/{group_resource(group, plural)}": _ONE}
+    if (group, plural) == (_DEVICE_GROUP, _DEVICE_CLAIMS):
+        return _device_usage(section(obj, "spec", "devices"), used)
     if group:
         return used
     if plural in _PLAIN:
@@ -78,7 +100,21 @@ def usage_of(group: str, plural: str, obj: JsonObject, now: float) -> Usage:
     if plural == "services":
         return _service_usage(section(obj, "spec"), used)
     if plural == "persistentvolumeclaims":
-        return _claim_usage(section(obj, "spec"), used)
+        return _claim_usage(obj, used)
+    return used
+
+
+def _device_usage(devices: JsonObject, used: Usage) -> Usage:
+    """Count the devices that a ResourceClaim requests, by class; of alternatives, the most of each class."""
+    for request in items(devices, "requests"):
+        most: Usage = {}
+        for choice in items(request, "firstAvailable") or [section(request, "exactly")]:
+            name = f"{choice.get('deviceClassName', '')}{_DEVICES_OF_CLASS}"
+            counts = {"ExactCount": choice.get("count", 0), "All": _MAX_DEVICES}
+            count = Quantity(counts.get(choice.get("allocationMode", ""), 0))
+            most[name] = max(most.get(name, _ZERO), count)
+        if request.get("exactly") is not None or items(request, "firstAvailable"):
+            used = add_resources(used, most)
     return used
 
 
@@ -117,18 +153,32 @@ def _service_usage(spec: JsonObject, used: Usage) -> Usage:
     return used
 
 
-def _claim_usage(spec: JsonObject, used: Usage) -> Usage:
-    prefix = (
-        f"{spec['storageClassName']}.storageclass.storage.k8s.io/" if spec.get("storageClassName") else ""
-    )
+def _claim_usage(claim: JsonObject, used: Usage) -> Usage:
+    spec: JsonObject = section(claim, "spec")
+    annotated = section(claim, "metadata", "annotations").get(_CLASS_ANNOTATION)
+    name = spec.get("storageClassName") if annotated is None else annotated
+    prefix = f"{name}.storageclass.storage.k8s.io/" if name else ""
     if prefix:
         used[f"{prefix}persistentvolumeclaims"] = _ONE
     storage = quantities(section(spec, "resources").get("requests")).get("storage")
     if storage is not None:
-        used["requests.storage"] = storage
+        # While a claim is resized, the larger size counts.
+        allocated = quantities(section(claim, "status").get("allocatedResources")).get("storage", _ZERO)
+        used["requests.storage"] = max(storage, allocated)
         if prefix:
-            used[f"{prefix}requests.storage"] = storage
+            used[f"{prefix}requests.storage"] = max(storage, allocated)
     return used
+
+
+def _attributes_classes(claim: JsonObject) -> set[str]:
+    """Return the VolumeAttributesClasses of a claim: the wanted one, the present one, and one that it changes to."""
+    status: JsonObject = section(claim, "status")
+    names: tuple[str | None, ...] = (
+        section(claim, "spec").get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        section(status, "modifyVolumeStatus").get("targetVolumeAttributesClassName"),
+    )
+    return {name for name in names if name}
 
 
 def unmet_demands(pod: JsonObject, limited: set[str]) -> str:
@@ -158,7 +208,27 @@ def in_scope(quota: JsonObject, group: str, plural: str, obj: JsonObject) -> boo
     selectors += items(section(spec, "scopeSelector"), "matchExpressions")
     if not selectors:
         return True
-    return (group, plural) == ("", "pods") and all(_pod_in_scope(selector, obj) for selector in selectors)
+    scopes = {"pods": _pod_in_scope, "persistentvolumeclaims": _claim_in_scope}
+    matches = scopes.get(plural) if not group else None
+    return matches is not None and all(matches(selector, obj) for selector in selectors)
+
+
+def _claim_in_scope(selector: JsonObject, claim: JsonObject) -> bool:
+    if selector.get("scopeName") != _ATTRIBUTES_CLASS:
+        return False
+    found = _attributes_classes(claim)
+    if not found:
+        return _selects(selector, "")
+    return any(_selects(selector, name) for name in found)
+
+
+def _selects(selector: JsonObject, name: str) -> bool:
+    """Return True if a scope selects a class by its name, which may be empty."""
+    scope, operator = selector["scopeName"], selector.get("operator")
+    if operator == "Exists":
+        return bool(name)
+    expression = {"key": scope, "operator": operator, "values": selector.get("values")}
+    return label_selector({"matchExpressions": [expression]}).matches({scope: name} if name else {})
 
 
 def _pod_in_scope(selector: JsonObject, pod: JsonObject) -> bool:
@@ -168,27 +238,18 @@ def _pod_in_scope(selector: JsonObject, pod: JsonObject) -> bool:
     if name in ("BestEffort", "NotBestEffort"):
         return _is_best_effort(spec) == (name == "BestEffort")
     if name == "PriorityClass":
-        found = spec.get("priorityClassName", "")
-        if selector.get("operator") == "Exists":
-            return bool(found)
-        expression = {
-            "key": "PriorityClass",
-            "operator": selector.get("operator"),
-            "values": selector.get("values"),
-        }
-        matcher = label_selector({"matchExpressions": [expression]})
-        return matcher.matches({"PriorityClass": found} if found else {})
+        return _selects(selector, spec.get("priorityClassName", ""))
     return name == "CrossNamespacePodAffinity" and _crosses_namespaces(spec)
 
 
 def _is_best_effort(spec: JsonObject) -> bool:
     containers = [*items(spec, "containers"), *items(spec, "initContainers")]
-    asked = (
+    given = (
         quantities(section(item, "resources").get(field))
         for item in containers
         for field in ("requests", "limits")
     )
-    return not any(value for found in asked for value in found.values())
+    return not any(value for found in given for value in found.values())
 
 
 def _crosses_namespaces(spec: JsonObject) -> bool:
@@ -251,13 +312,13 @@ class ResourceQuotas(AdmissionPlugin):
         if old is not None and in_scope(quota, group, plural, old):
             before = usage_of(group, plural, old, self._clock.seconds())
             usage = {key: max(value - before.get(key, _ZERO), _ZERO) for key, value in usage.items()}
-        asked = {key: value for key, value in usage.items() if key in hard and value}
-        if not asked:
+        added = {key: value for key, value in usage.items() if key in hard and value}
+        if not added:
             return None
-        total = add_resources(used, asked)
-        exceeded = sorted(key for key in asked if total[key] > hard[key])
+        total = add_resources(used, added)
+        exceeded = sorted(key for key in added if total[key] > hard[key])
         if exceeded:
-            requested, present, limits = (_shown(part, exceeded) for part in (asked, used, hard))
+            requested, present, limits = (_shown(part, exceeded) for part in (added, used, hard))
             raise attributes.forbidden(
                 f"exceeded quota: {name}, requested: {requested}, used: {present}, limited: {limits}",
             )

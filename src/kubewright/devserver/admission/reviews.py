@@ -1,19 +1,23 @@
 """AdmissionReviews: the request to a webhook, and the validation of its response."""
 
 import base64
-import binascii
+import re
 import uuid
 from dataclasses import dataclass
-from typing import Any, cast
 
 import msgspec
 
+from kubewright.api import GroupVersionKind
 from kubewright.devserver.admission.versions import VersionedAttributes, admission_request
 from kubewright.devserver.objects import JsonObject, encode, items, section
 from kubewright.devserver.objects.status import StatusError, quote
-from kubewright.devserver.webhook_client import CallFailed, read_document
+from kubewright.devserver.webhook_client import CallFailed, read_review
 
 GROUP = "admission.k8s.io"
+KIND = "AdmissionReview"
+_SCHEME = "k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go:64"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+"""Characters that a Warning header cannot have."""
 _VERSIONS = ("v1", "v1beta1")
 
 
@@ -60,57 +64,41 @@ def ask(
 
 
 def read_decision(question: ReviewRequest, body: bytes, *, mutating: bool) -> ReviewResponse:
-    """Read a webhook's answer; one that does not follow the rules is a failed call."""
-    review = _parse(body)
-    version = str(review.get("apiVersion", "")).removeprefix(f"{GROUP}/")
-    if version in _VERSIONS and version != question.version:
-        here, there = f"{version}.AdmissionReview", f"{question.version}.AdmissionReview"
-        raise CallFailed(f"failed to call webhook: converting ({here}) to ({there}): unknown conversion")
+    """Read a webhook's response; one that does not follow the rules is a failed call."""
+    try:
+        review = read_review(body, GroupVersionKind(GROUP, question.version, KIND), _VERSIONS, _SCHEME)
+    except CallFailed as error:
+        raise CallFailed(f"failed to call webhook: {error}") from None
     try:
         return _verify(question, review, mutating=mutating)
     except CallFailed as error:
         raise CallFailed(f"received invalid webhook response: {error}") from None
 
 
-def _parse(body: bytes) -> JsonObject:
-    try:
-        review = read_document(body)
-    except CallFailed as error:
-        raise CallFailed(f"failed to call webhook: {error}") from None
-    version, kind = str(review.get("apiVersion", "")), str(review.get("kind", ""))
-    if kind and (kind != "AdmissionReview" or not version.startswith(f"{GROUP}/")):
-        raise CallFailed(
-            f"failed to call webhook: no kind {quote(kind)} is registered for version {quote(version)} "
-            'in scheme "k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go:64"'
-        )
-    return review
-
-
 def _verify(question: ReviewRequest, review: JsonObject, *, mutating: bool) -> ReviewResponse:
-    found = review.get("response")
-    if not isinstance(found, dict):
+    response: JsonObject | None = review.get("response")
+    if response is None:
         raise CallFailed("webhook response was absent")
-    response = cast(JsonObject, found)
-    patch = _patch(response)
+    patch = base64.b64decode(response.get("patch") or "")
+    patch_type = "JSONPatch"
     if question.version == "v1":
+        patch_type = response.get("patchType") or ""
         _verify_identity(question, review, response)
         _verify_patch(response, patch, mutating=mutating)
-    annotations: dict[str, Any] = section(response, "auditAnnotations")
     return ReviewResponse(
-        response.get("allowed") is True,
+        response["allowed"],
         section(response, "status"),
         patch if mutating else b"",
-        str(response.get("patchType") or "JSONPatch"),
-        [text for text in map(str, items(response, "warnings")) if text.isprintable()],
-        {key: str(value) for key, value in annotations.items()},
+        patch_type,
+        [text for text in items(response, "warnings") if text and not _CONTROL.search(text)],
+        section(response, "auditAnnotations"),
     )
 
 
 def _verify_identity(question: ReviewRequest, review: JsonObject, response: JsonObject) -> None:
-    uid = response.get("uid", "")
-    if uid != question.uid:
-        raise CallFailed(f"expected response.uid={quote(question.uid)}, got {quote(str(uid))}")
-    version, kind = str(review.get("apiVersion", "")), str(review.get("kind", ""))
+    if response["uid"] != question.uid:
+        raise CallFailed(f"expected response.uid={quote(question.uid)}, got {quote(response['uid'])}")
+    version, kind = review.get("apiVersion", ""), review.get("kind", "")
     if (version, kind) != (f"{GROUP}/v1", "AdmissionReview"):
         shown = f"{version if '/' in version else f'/{version}'}, Kind={kind}"
         raise CallFailed(f"expected webhook response of {GROUP}/v1, Kind=AdmissionReview, got {shown}")
@@ -132,32 +120,21 @@ def _verify_patch(response: JsonObject, patch: bytes, *, mutating: bool) -> None
         raise CallFailed('webhook returned invalid response.patchType of ""')
 
 
-def _patch(response: JsonObject) -> bytes:
-    found = response.get("patch")
-    if found is None:
-        return b""
-    try:
-        return base64.b64decode(str(found), validate=True)
-    except binascii.Error:
-        raise CallFailed("failed to call webhook: illegal base64 data in response.patch") from None
-
-
 def denial(name: str, result: JsonObject) -> StatusError:
     """Return the error of a write that a webhook denied."""
     denied = f"admission webhook {quote(name)} denied the request"
-    code = result.get("code")
-    reason = str(result.get("reason") or "")
-    if message := str(result.get("message") or ""):
+    reason, status = result.get("reason", ""), result.get("status", "")
+    if message := result.get("message", ""):
         text = f"{denied}: {message}"
     elif reason:
         text = f"{denied}: {reason}"
     else:
         text = f"{denied} without explanation"
-    details = result.get("details")
     return StatusError(
-        code if isinstance(code, int) and code >= 400 else 400,
+        max(result.get("code", 0), 400),
         reason,
         text,
-        cast(JsonObject, details) if isinstance(details, dict) else None,
+        result.get("details"),
         metadata=section(result, "metadata"),
+        status="Failure" if status in ("", "Success") else status,
     )

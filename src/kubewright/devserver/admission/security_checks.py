@@ -1,28 +1,17 @@
 """The Pod Security Standards: what the levels baseline and restricted forbid, in kube-apiserver's words."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kubewright.devserver.data import MINOR
-from kubewright.devserver.objects import JsonObject, items, meta, section
+from kubewright.devserver.objects import JsonObject, items, meta, section, words
 
 NEWEST = MINOR
 CAPABILITIES = frozenset(
-    {
-        "AUDIT_WRITE",
-        "CHOWN",
-        "DAC_OVERRIDE",
-        "FOWNER",
-        "FSETID",
-        "KILL",
-        "MKNOD",
-        "NET_BIND_SERVICE",
-        "SETFCAP",
-        "SETGID",
-        "SETPCAP",
-        "SETUID",
-        "SYS_CHROOT",
-    }
+    words(
+        "AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE SETFCAP SETGID SETPCAP "
+        "SETUID SYS_CHROOT"
+    )
 )
 # Each with the minor version since which it is harmless.
 SYSCTLS = {
@@ -42,17 +31,7 @@ SYSCTLS = {
 SELINUX_TYPES = frozenset({"", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"})
 NEW_SELINUX_TYPES = frozenset({"container_engine_t"})
 VOLUMES = frozenset(
-    {
-        "configMap",
-        "csi",
-        "downwardAPI",
-        "emptyDir",
-        "ephemeral",
-        "image",
-        "persistentVolumeClaim",
-        "projected",
-        "secret",
-    }
+    words("configMap csi downwardAPI emptyDir ephemeral image persistentVolumeClaim projected secret")
 )
 _ARMOR_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/"
 _SECCOMP = ("RuntimeDefault", "Localhost")
@@ -109,18 +88,30 @@ def _own_users(pod: JsonObject, minor: int) -> bool:
     return minor >= 35 and section(pod, "spec").get("hostUsers") is False
 
 
+def _offenders(pod: JsonObject, find: Callable[[JsonObject], Iterable[str]]) -> tuple[list[str], list[str]]:
+    """Return the names of the containers in which a function finds values, and these values, sorted."""
+    found = [(item["name"], set(find(item))) for item in containers(pod)]
+    return [name for name, values in found if values], sorted(
+        {value for _, values in found for value in values}
+    )
+
+
+def _settings(pod: JsonObject, find: Callable[[JsonObject], Iterable[str]]) -> tuple[str, list[str]]:
+    """Return which of the Pod and its containers have values in their security contexts, and these values, sorted."""
+    whole = set(find(_pod_context(pod)))
+    names, values = _offenders(pod, lambda item: find(_context(item)))
+    return _setters(bool(whole), names), sorted({*whole, *values})
+
+
+def _violation(reason: str, found: Sequence[str], text: str) -> Violation | None:
+    return Violation(reason, text) if found else None
+
+
 def _armor(pod: JsonObject, minor: int) -> Violation | None:
-    values: set[str] = set()
+    def find(context: JsonObject) -> set[str]:
+        return {section(context, "appArmorProfile").get("type", "RuntimeDefault")} - {*_SECCOMP}
 
-    def is_bad(context: JsonObject) -> bool:
-        sort = section(context, "appArmorProfile").get("type", "RuntimeDefault")
-        if sort in _SECCOMP:
-            return False
-        values.add(sort)
-        return True
-
-    whole = is_bad(_pod_context(pod))
-    names = [item["name"] for item in containers(pod) if is_bad(_context(item))]
+    setters, values = _settings(pod, find)
     annotations: dict[str, str] = meta(pod).get("annotations") or {}
     marked = sorted(
         f'{key}="{value}"'
@@ -129,83 +120,57 @@ def _armor(pod: JsonObject, minor: int) -> Violation | None:
         and value not in ("", "runtime/default")
         and not value.startswith("localhost/")
     )
-    listed = [*sorted(values), *marked]
-    if not listed:
-        return None
-    setters = [
-        part for part in (_setters(whole, names), _some("annotation", marked) if marked else "") if part
-    ]
-    reason = _some("forbidden AppArmor profile", listed)
-    return Violation(
-        reason, f"{' and '.join(setters)} must not set AppArmor profile type to {_quoted(listed)}"
-    )
+    listed = [*values, *marked]
+    by = " and ".join(part for part in (setters, _some("annotation", marked) if marked else "") if part)
+    text = f"{by} must not set AppArmor profile type to {_quoted(listed)}"
+    return _violation(_some("forbidden AppArmor profile", listed), listed, text)
 
 
 def _capabilities(pod: JsonObject, minor: int) -> Violation | None:
-    names, added = list[str](), set[str]()
-    for item in containers(pod):
-        bad = set(items(section(_context(item), "capabilities"), "add")) - CAPABILITIES
-        if bad:
-            names.append(item["name"])
-            added |= bad
-    if not names:
-        return None
-    text = f"{_containers_text(names)} must not include {_quoted(sorted(added))} in securityContext.capabilities.add"
-    return Violation("non-default capabilities", text)
+    names, added = _offenders(
+        pod, lambda item: set(items(section(_context(item), "capabilities"), "add")) - CAPABILITIES
+    )
+    text = f"{_containers_text(names)} must not include {_quoted(added)} in securityContext.capabilities.add"
+    return _violation("non-default capabilities", names, text)
 
 
 def _namespaces(pod: JsonObject, minor: int) -> Violation | None:
     spec = section(pod, "spec")
     found = [f"{field}=true" for field in ("hostNetwork", "hostPID", "hostIPC") if spec.get(field)]
-    return Violation("host namespaces", ", ".join(found)) if found else None
+    return _violation("host namespaces", found, ", ".join(found))
 
 
 def _host_paths(pod: JsonObject, minor: int) -> Violation | None:
-    names = [
-        item["name"] for item in items(section(pod, "spec"), "volumes") if item.get("hostPath") is not None
-    ]
-    return Violation("hostPath volumes", f"{_some('volume', names)} {_quoted(names)}") if names else None
+    volumes = items(section(pod, "spec"), "volumes")
+    names = [item["name"] for item in volumes if item.get("hostPath") is not None]
+    return _violation("hostPath volumes", names, f"{_some('volume', names)} {_quoted(names)}")
 
 
 def _host_ports(pod: JsonObject, minor: int) -> Violation | None:
-    names, ports = list[str](), set[str]()
-    for item in containers(pod):
-        found = {str(port["hostPort"]) for port in items(item, "ports") if port.get("hostPort")}
-        if found:
-            names.append(item["name"])
-            ports |= found
-    if not names:
-        return None
-    listed = sorted(ports)
-    uses = _some("uses", names, "use")
-    return Violation(
-        "hostPort", f"{_containers_text(names)} {uses} {_some('hostPort', listed)} {', '.join(listed)}"
+    names, ports = _offenders(
+        pod, lambda item: (str(port["hostPort"]) for port in items(item, "ports") if port.get("hostPort"))
     )
+    what = f"{_some('uses', names, 'use')} {_some('hostPort', ports)} {', '.join(ports)}"
+    return _violation("hostPort", names, f"{_containers_text(names)} {what}")
 
 
 def _probe_hosts(pod: JsonObject, minor: int) -> Violation | None:
-    names, hosts = set[str](), set[str]()
-    for item in containers(pod):
-        handlers = [section(item, name) for name in ("livenessProbe", "readinessProbe", "startupProbe")]
-        handlers += [section(item, "lifecycle", name) for name in ("postStart", "preStop")]
-        for handler in handlers:
-            found = {section(handler, sort).get("host") for sort in ("httpGet", "tcpSocket")} - {None, ""}
-            if found:
-                names.add(item["name"])
-                hosts |= {str(host) for host in found}
-    if not names:
-        return None
-    listed, setters = sorted(hosts), sorted(names)
-    what = _some("probe or lifecycle host", listed)
-    text = f"{_containers_text(setters)} {_some('uses', setters, 'use')} {what} {_quoted(listed)}"
-    return Violation("probe or lifecycle host", text)
+    def find(container: JsonObject) -> set[str]:
+        handlers = [section(container, name) for name in ("livenessProbe", "readinessProbe", "startupProbe")]
+        handlers += [section(container, "lifecycle", name) for name in ("postStart", "preStop")]
+        hosts = {section(item, sort).get("host") for item in handlers for sort in ("httpGet", "tcpSocket")}
+        return {str(host) for host in hosts - {None, ""}}
+
+    names, hosts = _offenders(pod, find)
+    names, what = sorted(set(names)), _some("probe or lifecycle host", hosts)
+    text = f"{_containers_text(names)} {_some('uses', names, 'use')} {what} {_quoted(hosts)}"
+    return _violation("probe or lifecycle host", names, text)
 
 
 def _privileged(pod: JsonObject, minor: int) -> Violation | None:
     names = [item["name"] for item in containers(pod) if _context(item).get("privileged")]
-    if not names:
-        return None
-    return Violation("privileged", f"{_containers_text(names)} must not set securityContext.privileged=true")
+    text = f"{_containers_text(names)} must not set securityContext.privileged=true"
+    return _violation("privileged", names, text)
 
 
 def _proc_mount(pod: JsonObject, minor: int) -> Violation | None:
@@ -213,17 +178,9 @@ def _proc_mount(pod: JsonObject, minor: int) -> Violation | None:
 
 
 def _strict_proc_mount(pod: JsonObject, minor: int) -> Violation | None:
-    found = {
-        item["name"]: _context(item)["procMount"]
-        for item in containers(pod)
-        if _context(item).get("procMount") not in (None, "Default")
-    }
-    if not found:
-        return None
-    sorts = _quoted(sorted(set(found.values())))
-    return Violation(
-        "procMount", f"{_containers_text(list(found))} must not set securityContext.procMount to {sorts}"
-    )
+    names, sorts = _offenders(pod, lambda item: {_context(item).get("procMount") or "Default"} - {"Default"})
+    text = f"{_containers_text(names)} must not set securityContext.procMount to {_quoted(sorts)}"
+    return _violation("procMount", names, text)
 
 
 def _selinux(pod: JsonObject, minor: int) -> Violation | None:
@@ -252,82 +209,56 @@ def _selinux(pod: JsonObject, minor: int) -> Violation | None:
     return Violation("seLinuxOptions", text)
 
 
-def _bad_seccomp(pod: JsonObject) -> tuple[bool, list[str], list[str]]:
-    values: set[str] = set()
-
-    def is_bad(context: JsonObject) -> bool:
-        profile: Any = context.get("seccompProfile")
-        if profile is None or profile.get("type") in _SECCOMP:
-            return False
-        values.add(profile.get("type", ""))
-        return True
-
-    whole = is_bad(_pod_context(pod))
-    return whole, [item["name"] for item in containers(pod) if is_bad(_context(item))], sorted(values)
-
-
 def _seccomp(pod: JsonObject, minor: int) -> Violation | None:
-    whole, names, values = _bad_seccomp(pod)
-    if not values:
-        return None
-    text = f"{_setters(whole, names)} must not set securityContext.seccompProfile.type to {_quoted(values)}"
-    return Violation("seccompProfile", text)
+    def find(context: JsonObject) -> set[str]:
+        profile: JsonObject | None = context.get("seccompProfile")
+        return set() if profile is None else {profile.get("type", "")} - {*_SECCOMP}
+
+    setters, values = _settings(pod, find)
+    text = f"{setters} must not set securityContext.seccompProfile.type to {_quoted(values)}"
+    return _violation("seccompProfile", values, text)
 
 
 def _sysctls(pod: JsonObject, minor: int) -> Violation | None:
     names = [item["name"] for item in items(_pod_context(pod), "sysctls")]
     found = [name for name in names if SYSCTLS.get(name, NEWEST + 1) > minor]
-    return Violation("forbidden sysctls", ", ".join(found)) if found else None
+    return _violation("forbidden sysctls", found, ", ".join(found))
 
 
 def _host_process(pod: JsonObject, minor: int) -> Violation | None:
-    whole = bool(section(_pod_context(pod), "windowsOptions").get("hostProcess"))
-    names = [
-        item["name"]
-        for item in containers(pod)
-        if section(_context(item), "windowsOptions").get("hostProcess")
-    ]
-    if not whole and not names:
-        return None
-    text = f"{_setters(whole, names)} must not set securityContext.windowsOptions.hostProcess=true"
-    return Violation("hostProcess", text)
+    def find(context: JsonObject) -> list[str]:
+        return ["true"] if section(context, "windowsOptions").get("hostProcess") else []
+
+    setters, found = _settings(pod, find)
+    text = f"{setters} must not set securityContext.windowsOptions.hostProcess=true"
+    return _violation("hostProcess", found, text)
 
 
 def _escalation(pod: JsonObject, minor: int) -> Violation | None:
     if _is_windows(pod, minor):
         return None
-    names = [
-        item["name"]
-        for item in containers(pod)
-        if _context(item).get("allowPrivilegeEscalation") is not False
-    ]
-    if not names:
-        return None
-    text = f"{_containers_text(names)} must set securityContext.allowPrivilegeEscalation=false"
-    return Violation("allowPrivilegeEscalation != false", text)
+    field = "allowPrivilegeEscalation"
+    names = [item["name"] for item in containers(pod) if _context(item).get(field) is not False]
+    text = f"{_containers_text(names)} must set securityContext.{field}=false"
+    return _violation(f"{field} != false", names, text)
 
 
 def _few_capabilities(pod: JsonObject, minor: int) -> Violation | None:
     if _is_windows(pod, minor):
         return None
-    keeping, adding, added = list[str](), list[str](), set[str]()
-    for item in containers(pod):
-        capabilities = section(_context(item), "capabilities")
-        if "ALL" not in items(capabilities, "drop"):
-            keeping.append(item["name"])
-        bad = set(items(capabilities, "add")) - {"NET_BIND_SERVICE"}
-        if bad:
-            adding.append(item["name"])
-            added |= bad
+
+    def listed(container: JsonObject, field: str) -> set[str]:
+        return set(items(section(_context(container), "capabilities"), field))
+
+    keeping = [item["name"] for item in containers(pod) if "ALL" not in listed(item, "drop")]
+    adding, added = _offenders(pod, lambda item: listed(item, "add") - {"NET_BIND_SERVICE"})
     details: list[str] = []
     if keeping:
         details.append(f'{_containers_text(keeping)} must set securityContext.capabilities.drop=["ALL"]')
     if adding:
-        listed = _quoted(sorted(added))
-        details.append(
-            f"{_containers_text(adding)} must not include {listed} in securityContext.capabilities.add"
-        )
-    return Violation("unrestricted capabilities", "; ".join(details)) if details else None
+        what = f"must not include {_quoted(added)} in securityContext.capabilities.add"
+        details.append(f"{_containers_text(adding)} {what}")
+    return _violation("unrestricted capabilities", details, "; ".join(details))
 
 
 def _volumes(pod: JsonObject, minor: int) -> Violation | None:
@@ -337,12 +268,10 @@ def _volumes(pod: JsonObject, minor: int) -> Violation | None:
         if not set(found) & VOLUMES:
             names.append(volume["name"])
             sorts.add(found[0] if found else "unknown")
-    if not names:
-        return None
     listed = sorted(sorts)
     what = _some("restricted volume type", listed)
     text = f"{_some('volume', names)} {_quoted(names)} {_some('uses', names, 'use')} {what} {_quoted(listed)}"
-    return Violation("restricted volume types", text)
+    return _violation("restricted volume types", names, text)
 
 
 def _non_root(pod: JsonObject, minor: int) -> Violation | None:
@@ -354,21 +283,16 @@ def _non_root(pod: JsonObject, minor: int) -> Violation | None:
     if whole is False or names:
         text = f"{_setters(whole is False, names)} must not set securityContext.runAsNonRoot=false"
         return Violation("runAsNonRoot != true", text)
-    silent = [name for name, value in said.items() if value is None]
-    if whole or not silent:
-        return None
+    silent = [] if whole else [name for name, value in said.items() if value is None]
     text = f"pod or {_containers_text(silent)} must set securityContext.runAsNonRoot=true"
-    return Violation("runAsNonRoot != true", text)
+    return _violation("runAsNonRoot != true", silent, text)
 
 
 def _root_user(pod: JsonObject, minor: int) -> Violation | None:
     if _own_users(pod, minor):
         return None
-    whole = _pod_context(pod).get("runAsUser") == 0
-    names = [item["name"] for item in containers(pod) if _context(item).get("runAsUser") == 0]
-    if not whole and not names:
-        return None
-    return Violation("runAsUser=0", f"{_setters(whole, names)} must not set runAsUser=0")
+    setters, found = _settings(pod, lambda context: ["0"] if context.get("runAsUser") == 0 else [])
+    return _violation("runAsUser=0", found, f"{setters} must not set runAsUser=0")
 
 
 def _strict_seccomp(pod: JsonObject, minor: int) -> Violation | None:
@@ -378,13 +302,9 @@ def _strict_seccomp(pod: JsonObject, minor: int) -> Violation | None:
     if found is not None or _pod_context(pod).get("seccompProfile") is not None:
         return found
     silent = [item["name"] for item in containers(pod) if _context(item).get("seccompProfile") is None]
-    if not silent:
-        return None
-    text = (
-        f"pod or {_containers_text(silent)} must set securityContext.seccompProfile.type to "
-        '"RuntimeDefault" or "Localhost"'
-    )
-    return Violation("seccompProfile", text)
+    allowed = '"RuntimeDefault" or "Localhost"'
+    text = f"pod or {_containers_text(silent)} must set securityContext.seccompProfile.type to {allowed}"
+    return _violation("seccompProfile", silent, text)
 
 
 BASELINE: tuple[SecurityCheck, ...] = (

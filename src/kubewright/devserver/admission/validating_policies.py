@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from kubewright.devserver.admission.matching import ResourceMatch, is_exempt_from_policies
+from kubewright.devserver.admission.matching import ResourceMatch, is_exempt
 from kubewright.devserver.admission.policies import (
     Binding,
     Policy,
@@ -13,7 +13,7 @@ from kubewright.devserver.admission.policies import (
     applies,
 )
 from kubewright.devserver.admission.versions import ConversionFailed, VersionConverter, VersionedAttributes
-from kubewright.devserver.expressions import POLICY_BUDGET, Budget, ExpressionError, Variables
+from kubewright.devserver.expressions import POLICY_BUDGET, CostBudget, ExpressionError, Variables
 from kubewright.devserver.objects import encode, items
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionPlugin
@@ -44,7 +44,7 @@ class ValidatingPolicies(AdmissionPlugin):
     async def validate(self, attributes: AdmissionAttributes) -> None:
         """Evaluate each policy; raise for the first violation whose binding denies."""
         policies = self._policies.all()
-        if not policies or is_exempt_from_policies(attributes):
+        if not policies or is_exempt(attributes):
             return
         refusal: StatusError | None = None
         for policy in policies:
@@ -105,7 +105,7 @@ class ValidatingPolicies(AdmissionPlugin):
 def _violations(policy: Policy, versioned: VersionedAttributes) -> list[PolicyViolation]:
     if not applies(policy, versioned):
         return []
-    budget = Budget(POLICY_BUDGET)
+    budget = CostBudget(POLICY_BUDGET)
     values = versioned.values()
     values["variables"] = Variables(policy.variables, lambda: values, budget)
     violations: list[PolicyViolation] = []
@@ -122,7 +122,7 @@ def _violations(policy: Policy, versioned: VersionedAttributes) -> list[PolicyVi
     return violations
 
 
-def _message(validation: Validation, values: dict[str, Any], budget: Budget) -> str:
+def _message(validation: Validation, values: dict[str, Any], budget: CostBudget) -> str:
     message = ""
     if validation.message is not None:
         try:
@@ -140,7 +140,7 @@ def _message(validation: Validation, values: dict[str, Any], budget: Budget) -> 
 
 
 def _annotate(
-    policy: Policy, attributes: AdmissionAttributes, values: dict[str, Any], budget: Budget
+    policy: Policy, attributes: AdmissionAttributes, values: dict[str, Any], budget: CostBudget
 ) -> None:
     for key, program in policy.annotations:
         try:

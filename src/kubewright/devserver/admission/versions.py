@@ -17,6 +17,7 @@ from kubewright.devserver.registry import ServedResource
 from kubewright.devserver.request.admission import AdmissionAttributes
 from kubewright.devserver.request.identity import AuthorizationAttributes, UserInfo
 from kubewright.devserver.strategy.access import Access
+from kubewright.devserver.wire import UnknownKind, find_kind
 from kubewright.schema import cel
 
 
@@ -178,14 +179,32 @@ class VersionConverter:
         return self._api.find("", "namespaces", "", attributes.namespace)
 
     def canonical(self, obj: JsonObject, attributes: AdmissionAttributes, match: ResourceMatch) -> JsonObject:
-        """Convert a changed object back to the version of the write, and complete it."""
+        """Decode a changed object as one of the matched kind, and complete it.
+
+        Raise WireDecodeError if it cannot be decoded, StatusError if it is of another kind now.
+        """
         resource = self.resource(match.resource)
+        self._check_kind(obj, match, custom=resource.custom)
         if attributes.subresource and match.kind != resource.gvk:
             types = self._core.types
             return types.decode(match.kind, obj)[0] if types.has(match.kind) else obj
         fresh, _ = resource.codec.decode(obj)
         resource.codec.default(fresh)
         return fresh
+
+    def _check_kind(self, obj: JsonObject, match: ResourceMatch, *, custom: bool) -> None:
+        header = find_kind(obj)
+        actual = GroupVersionKind.parse(
+            header.get("apiVersion") or match.kind.api_version, header.get("kind") or match.kind.kind
+        )
+        if custom or actual == match.kind:
+            return
+        if not self._core.types.has(actual):
+            raise UnknownKind(actual)
+        package = match.kind.group.partition(".")[0] or "core"
+        raise StatusError.unknown(
+            f"converting ({actual.version}.{actual.kind}) to ({package}.{match.kind.kind}): unknown conversion"
+        )
 
     async def replace(self, attributes: AdmissionAttributes, match: ResourceMatch, fresh: JsonObject) -> None:
         """Replace the object of a write by a changed one of the matched version."""

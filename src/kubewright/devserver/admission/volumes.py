@@ -1,12 +1,12 @@
 """Volumes: the default StorageClass, protection of claims and volumes in use, expansion of claims."""
 
 from kubewright.devserver.builtin.pods.resources import quantities
+from kubewright.devserver.builtin.storage import default_storage_class
 from kubewright.devserver.objects import JsonObject, section
 from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionPlugin
 from kubewright.devserver.storage import Derived, ObjectStore
 from kubewright.devserver.strategy.access import Access
 
-DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _FINALIZERS = {
     ("", "persistentvolumeclaims"): "kubernetes.io/pvc-protection",
     ("", "persistentvolumes"): "kubernetes.io/pv-protection",
@@ -35,11 +35,7 @@ class DefaultStorageClass(AdmissionPlugin):
             spec["storageClassName"] = default
 
     def _read_default(self) -> str:
-        """Return the name of the default class: of several the youngest, then the first by name."""
-        found = [item for item in self._api.list("storage.k8s.io", "storageclasses") if _is_default(item)]
-        found.sort(key=lambda item: item["metadata"]["name"])
-        found.sort(key=lambda item: item["metadata"]["creationTimestamp"], reverse=True)
-        return found[0]["metadata"]["name"] if found else ""
+        return default_storage_class(self._api.list("storage.k8s.io", "storageclasses"))
 
 
 class StorageObjectInUseProtection(AdmissionPlugin):
@@ -89,8 +85,3 @@ class PersistentVolumeClaimResize(AdmissionPlugin):
                 "must support resize"
             )
             raise attributes.forbidden(why)
-
-
-def _is_default(item: JsonObject) -> bool:
-    annotations: JsonObject = item["metadata"].get("annotations") or {}
-    return annotations.get(DEFAULT_CLASS) == "true"

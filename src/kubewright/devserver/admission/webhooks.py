@@ -13,7 +13,7 @@ from kubewright.api import LabelMatcher, PatchError, json_patch
 from kubewright.devserver.admission.matching import (
     ResourceMatch,
     in_selected_namespace,
-    is_configuration,
+    is_exempt,
     is_selected_object,
     match_rules,
     parse_selector,
@@ -21,7 +21,7 @@ from kubewright.devserver.admission.matching import (
 from kubewright.devserver.admission.reviews import ReviewResponse, ask, denial, read_decision
 from kubewright.devserver.admission.versions import ConversionFailed, VersionConverter, VersionedAttributes
 from kubewright.devserver.core import Core
-from kubewright.devserver.expressions import CONDITIONS_BUDGET, Budget, ExpressionError, compile_condition
+from kubewright.devserver.expressions import CONDITIONS_BUDGET, CostBudget, ExpressionError, compile_condition
 from kubewright.devserver.objects import JsonObject, copy, encode_sorted, items, meta
 from kubewright.devserver.objects.status import StatusError, quote
 from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionPlugin
@@ -156,7 +156,7 @@ def _wanted(hook: Hook, versioned: VersionedAttributes) -> bool:
     if not conditions:
         return True
     values = versioned.values()
-    budget = Budget(CONDITIONS_BUDGET)
+    budget = CostBudget(CONDITIONS_BUDGET)
     failures: list[str] = []
     try:
         for condition in conditions:
@@ -187,7 +187,7 @@ class MutatingWebhooks(AdmissionPlugin):
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """Call each webhook that matches the write, in order."""
         hooks = self._hooks.all()
-        if not hooks or is_configuration(attributes):
+        if not hooks or is_exempt(attributes):
             return
         reinvocation, state = attributes.reinvocation, attributes.reinvocation.webhooks
         if reinvocation.is_reinvoke and state.output != attributes.object:
@@ -196,36 +196,38 @@ class MutatingWebhooks(AdmissionPlugin):
             versioned = await self._hooks.matched(hook, attributes)
             if versioned is None or (reinvocation.is_reinvoke and hook.uid not in state.due):
                 continue
-            if await self._ask(hook, versioned):
+            if await self._call_hook(hook, versioned):
                 state.object_changed()
                 reinvocation.requested = True
             if hook.reinvoke:
                 state.invoked.add(hook.uid)
         state.output = copy(attributes.object)
 
-    async def _ask(self, hook: Hook, versioned: VersionedAttributes) -> bool:
+    async def _call_hook(self, hook: Hook, versioned: VersionedAttributes) -> bool:
         """Ask one webhook; return True if it changed the object."""
         try:
             decision = await self._hooks.call(hook, versioned, mutating=True)
             if not decision.allowed:
                 raise denial(hook.name, decision.result)
             operations = _operations(decision.patch)
+            if operations and versioned.object is None:
+                why = "attempted to modify the object, which is not supported for this operation"
+                raise StatusError.internal(f"admission webhook {quote(hook.name)} {why}")
             if operations and decision.patch_type != "JSONPatch":
                 raise CallFailed(f"unsupported patch type {quote(decision.patch_type)}")
         except CallFailed as error:
             if hook.fails_open:
                 return False
             raise failure(hook, error) from None
-        return bool(operations) and await self._change(hook, versioned, operations)
+        if not operations or versioned.object is None:
+            return False
+        return await self._change(versioned, versioned.object, operations)
 
-    async def _change(self, hook: Hook, versioned: VersionedAttributes, operations: list[Any]) -> bool:
-        if versioned.object is None:
-            why = "attempted to modify the object, which is not supported for this operation"
-            raise StatusError.internal(f"admission webhook {quote(hook.name)} {why}")
+    async def _change(self, versioned: VersionedAttributes, obj: JsonObject, operations: list[Any]) -> bool:
         match = ResourceMatch(versioned.resource, versioned.kind)
-        before = encode_sorted(versioned.object)
+        before = encode_sorted(obj)
         try:
-            patched: JsonObject = json_patch(copy(versioned.object), operations)
+            patched: JsonObject = json_patch(copy(obj), operations)
             fresh = self._versions.canonical(patched, versioned.attributes, match)
         except (PatchError, WireDecodeError) as error:
             raise StatusError.internal(str(error)) from None
@@ -244,6 +246,8 @@ def _operations(patch: bytes) -> list[Any]:
         value, _ = parse_json(patch)
     except WireDecodeError as error:
         raise CallFailed(f"received undecodable patch in webhook response: {error}") from None
+    if value is None:
+        return []
     if not isinstance(value, list):
         sort = "object" if isinstance(value, dict) else "string" if isinstance(value, str) else "number"
         raise CallFailed(
@@ -262,7 +266,7 @@ class ValidatingWebhooks(AdmissionPlugin):
     async def validate(self, attributes: AdmissionAttributes) -> None:
         """Call all webhooks that match; raise the first denial in their order."""
         hooks = self._hooks.all()
-        if not hooks or is_configuration(attributes):
+        if not hooks or is_exempt(attributes):
             return
         concerned: list[tuple[Hook, VersionedAttributes]] = []
         for hook in hooks:
@@ -270,12 +274,12 @@ class ValidatingWebhooks(AdmissionPlugin):
             if versioned is not None:
                 concerned.append((hook, versioned))
         async with asyncio.TaskGroup() as group:
-            asked = [group.create_task(self._ask(hook, versioned)) for hook, versioned in concerned]
-        for task in asked:
+            calls = [group.create_task(self._call_hook(hook, versioned)) for hook, versioned in concerned]
+        for task in calls:
             if (violation := task.result()) is not None:
                 raise violation
 
-    async def _ask(self, hook: Hook, versioned: VersionedAttributes) -> StatusError | None:
+    async def _call_hook(self, hook: Hook, versioned: VersionedAttributes) -> StatusError | None:
         try:
             decision = await self._hooks.call(hook, versioned, mutating=False)
         except CallFailed as error:

@@ -14,7 +14,7 @@ from kubewright.devserver.auth.authentication import (
     read_token_file,
     service_account_user,
 )
-from kubewright.devserver.auth.escalation import check_escalation
+from kubewright.devserver.auth.escalation import check_escalation, only_collected_fields_differ
 from kubewright.devserver.auth.rbac import GROUP, AuthorizationMode, AuthorizationObserver, RoleAuthorizer
 from kubewright.devserver.auth.reviews import Reviews
 from kubewright.devserver.auth.tokens import TokenIssuer
@@ -32,6 +32,7 @@ __all__ = [
     "TokenIssuer",
     "check_escalation",
     "impersonated",
+    "only_collected_fields_differ",
     "read_token_file",
     "service_account_user",
 ]

@@ -3,10 +3,12 @@
 import base64
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
+
+from msgspec.structs import replace
 
 from kubewright.devserver.auth.rbac import RoleAuthorizer
 from kubewright.devserver.auth.tokens import LEGACY_ISSUER, InvalidToken, TokenIssuer
@@ -51,7 +53,8 @@ class TokenAuthenticator:
 
     def add_user(self, token: str, user: UserInfo) -> None:
         """Register a static token of a user, who becomes a member of system:authenticated."""
-        self._users[token] = replace(user, groups=(*user.groups, AUTHENTICATED))
+        groups = (*user.groups, AUTHENTICATED)
+        self._users[token] = UserInfo(user.name, user.uid, groups, user.extra)
 
     def check(self, token: str, audiences: Sequence[str] = ()) -> tuple[UserInfo, list[str]]:
         """Return the user of a token and the audiences that match, or raise InvalidToken.
@@ -117,8 +120,12 @@ class TokenAuthenticator:
 class RequestAuthenticator:
     """Authenticate requests by bearer token or client certificate, else as anonymous where that is allowed."""
 
-    def __init__(self, tokens: TokenAuthenticator, *, anonymous: bool) -> None:
+    def __init__(
+        self, tokens: TokenAuthenticator, *, anonymous: bool, names_certificates: bool = True
+    ) -> None:
+        """Take the tokens; with `names_certificates`, the user of a certificate has its fingerprint."""
         self.tokens = tokens
+        self._names_certificates = names_certificates
         self._anonymous = anonymous
 
     def authenticate(
@@ -132,7 +139,10 @@ class RequestAuthenticator:
             except InvalidToken:
                 raise StatusError.unauthorized() from None
         if peer_certificate:
-            return _certificate_user(peer_certificate)
+            user = _certificate_user(
+                peer_certificate.get("subject", ()), peer_certificate.get(FINGERPRINT, "")
+            )
+            return user if self._names_certificates else UserInfo(user.name, user.uid, user.groups)
         if self._anonymous and not scheme:
             return ANONYMOUS
         raise StatusError.unauthorized()
@@ -161,10 +171,14 @@ def read_token_file(path: Path) -> dict[str, UserInfo]:
     return users
 
 
-def _certificate_user(certificate: Mapping[str, Any]) -> UserInfo:
-    """Return the user of a verified client certificate: the common name, with organizations as groups."""
+@lru_cache(maxsize=256)
+def _certificate_user(subject: Sequence[Sequence[tuple[str, str]]], fingerprint: str) -> UserInfo:
+    """Return the user of a verified client certificate: the common name, with organizations as groups.
+
+    Cached, since each request of a connection comes with its certificate.
+    """
     name, groups = "", list[str]()
-    for part in certificate.get("subject", ()):
+    for part in subject:
         for key, value in part:
             if key == "commonName":
                 name = value
@@ -172,7 +186,6 @@ def _certificate_user(certificate: Mapping[str, Any]) -> UserInfo:
                 groups.append(value)
     if not name:
         raise StatusError.unauthorized()
-    fingerprint = certificate.get(FINGERPRINT)
     extra = {CREDENTIAL_ID: (f"X509SHA256={fingerprint}",)} if fingerprint else {}
     return UserInfo(name, groups=(*groups, AUTHENTICATED), extra=extra)
 
@@ -180,12 +193,12 @@ def _certificate_user(certificate: Mapping[str, Any]) -> UserInfo:
 def impersonated(
     user: UserInfo,
     request: Request,
-    wanted: AuthorizationAttributes,
+    requested: AuthorizationAttributes,
     authorizer: RoleAuthorizer,
 ) -> UserInfo:
     """Return the user that a request impersonates, or the sender without impersonation headers.
 
-    `wanted` are the attributes of the request. Raise Forbidden if the sender may not impersonate.
+    `requested` are the attributes of the request. Raise Forbidden if the sender may not impersonate.
     """
     headers, groups = request.headers, request.every("impersonate-group")
     name = headers.get("impersonate-user", "")
@@ -197,23 +210,23 @@ def impersonated(
         return user
     parts = name.split(":")
     of_account = name.startswith("system:serviceaccount:") and len(parts) == 4
-    asked = [
+    needed = [
         AuthorizationAttributes("impersonate", "", "v1", "serviceaccounts", "", parts[2], parts[3])
         if of_account
         else AuthorizationAttributes("impersonate", "", "v1", "users", "", "", name)
     ]
-    asked += [AuthorizationAttributes("impersonate", "", "v1", "groups", "", "", group) for group in groups]
+    needed += [AuthorizationAttributes("impersonate", "", "v1", "groups", "", "", group) for group in groups]
     for key, values in extra.items():
-        asked += [
+        needed += [
             AuthorizationAttributes("impersonate", _AUTHENTICATION, "v1", "userextras", key, "", value)
             for value in values
         ]
     if uid := headers.get("impersonate-uid", ""):
-        asked.append(AuthorizationAttributes("impersonate", _AUTHENTICATION, "v1", "uids", "", "", uid))
-    if not all(authorizer.authorize(user, attributes).allowed for attributes in asked):
+        needed.append(AuthorizationAttributes("impersonate", _AUTHENTICATION, "v1", "uids", "", "", uid))
+    if not all(authorizer.authorize(user, attributes).allowed for attributes in needed):
         # Since constrained impersonation, kube-apiserver names the permission that suffices for this request alone.
         mode = "serviceaccount" if of_account else "user-info"
-        raise forbidden(user, replace(wanted, verb=f"impersonate-on:{mode}:{wanted.verb}"))
+        raise forbidden(user, replace(requested, verb=f"impersonate-on:{mode}:{requested.verb}"))
     implied = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{parts[2]}") if of_account else ()
     all_groups = list(dict.fromkeys(groups or implied))
     if (

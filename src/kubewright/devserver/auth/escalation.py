@@ -37,7 +37,7 @@ def check_escalation(
     """Raise Forbidden if a role or binding grants permissions that the user of the request does not hold."""
     if resource.group != GROUP or MASTERS in context.user.groups:
         return
-    if old is not None and _only_collected_fields_differ(new, old):
+    if old is not None and only_collected_fields_differ(new, old):
         return
     check = _EscalationCheck(authorizer, api, context, resource, meta(new).get("name", ""))
     if resource.resource in _ROLES:
@@ -109,7 +109,8 @@ def _aggregates(role: JsonObject) -> bool:
     return bool(items(section(role, "aggregationRule"), "clusterRoleSelectors"))
 
 
-def _only_collected_fields_differ(new: JsonObject, old: JsonObject) -> bool:
+def only_collected_fields_differ(new: JsonObject, old: JsonObject) -> bool:
+    """Return True if an update changes nothing but what the garbage collector changes."""
     before, after = (
         {
             **obj,

@@ -71,9 +71,13 @@ class RoleAuthorizer:
         api: Access,
         modes: Collection[AuthorizationMode] = ("RBAC",),
         observer: AuthorizationObserver | None = None,
+        *,
+        names_authorizer: bool = True,
     ) -> None:
         self._modes = modes
         self._observer = observer
+        # Before 1.37 errors of an authorizer came without its name.
+        self._prefix = "rbac: " if names_authorizer else ""
         names = [f"{plural}.{GROUP}" for plural in _PLURALS]
         self._grants = Derived(store, names, lambda: list(_read_grants(api)))
 
@@ -103,13 +107,18 @@ class RoleAuthorizer:
                 missing.append(grant.missing_role())
             elif any(allows(rule, attributes) for rule in grant.rules):
                 return Decision(True, f"RBAC: allowed by {grant.describe()}")
-        return Decision(False, f"RBAC: {_joined(missing)}" if missing else "")
+        return Decision(False, f"{self._prefix}RBAC: {_joined(missing)}" if missing else "")
 
     def grants(self, user: UserInfo, namespace: str) -> Iterator[Grant]:
-        """Yield the grants of a user in a namespace, cluster-wide grants first."""
+        """Yield the grants of a user in a namespace, cluster-wide grants first, one of each binding."""
+        last: tuple[str, str] | None = None
         for grant in self._grants.get():
-            if (not grant.namespace or grant.namespace == namespace) and grant.applies_to(user):
+            binding = grant.namespace, grant.binding
+            if binding == last or (grant.namespace and grant.namespace != namespace):
+                continue
+            if grant.applies_to(user):
                 yield grant
+                last = binding
 
     def evaluation_error(self, user: UserInfo, namespace: str) -> str:
         """Return the error of finding a user's rules: roles that bindings refer to and that do not exist."""

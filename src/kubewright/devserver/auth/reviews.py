@@ -9,6 +9,7 @@ from kubewright.devserver.auth.rbac import RoleAuthorizer
 from kubewright.devserver.auth.tokens import MIN_SECONDS, InvalidToken, TokenIssuer
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.clock import format_time
+from kubewright.devserver.objects.metadata import drop_repeated_owners
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.identity import AuthorizationAttributes, Decision, UserInfo
 from kubewright.devserver.strategy import EndpointRequest, EndpointResult, Strategy, SubresourceEndpoint
@@ -164,14 +165,11 @@ class Reviews:
 
 
 def _attribute_errors(resource: JsonObject | None, path: JsonObject | None) -> list[problems.FieldError]:
-    if bool(resource) != bool(path):
+    if (resource is None) != (path is None):
         return []
-    if not resource:
-        detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        return [problems.invalid("spec.resourceAttributes", None, detail)]
-    shown = {"Path": (path or {}).get("path", ""), "Verb": (path or {}).get("verb", "")}
-    detail = "cannot be specified in combination with resourceAttributes"
-    return [problems.invalid("spec.nonResourceAttributes", shown, detail)]
+    shown = None if path is None else {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
+    detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+    return [problems.invalid("spec", shown, detail)]
 
 
 def _metadata_errors(call: EndpointRequest, body: JsonObject) -> list[problems.FieldError]:
@@ -210,6 +208,7 @@ def _selector_errors(resource: JsonObject) -> list[problems.FieldError]:
 def _body(call: EndpointRequest) -> JsonObject:
     if call.body is None:
         raise StatusError.bad_request("the request has no body")
+    drop_repeated_owners(call.body, call.context.warnings)
     return call.body
 
 

@@ -22,10 +22,12 @@ def allows(rule: RoleRule, attributes: AuthorizationAttributes) -> bool:
     )
 
 
-def uncovered(owned: Iterable[RoleRule], wanted: Iterable[RoleRule]) -> list[RoleRule]:
-    """List, one permission each, what `wanted` grants beyond `owned`."""
+def uncovered(owned: Iterable[RoleRule], requested: Iterable[RoleRule]) -> list[RoleRule]:
+    """List, one permission each, what `requested` grants beyond `owned`."""
     held = list(owned)
-    return [part for rule in wanted for part in _split(rule) if not any(_covers(have, part) for have in held)]
+    return [
+        part for rule in requested for part in _split(rule) if not any(_covers(have, part) for have in held)
+    ]
 
 
 def compact(rules: Iterable[RoleRule]) -> list[RoleRule]:
@@ -59,8 +61,8 @@ def _texts(rule: RoleRule, name: str) -> Sequence[str]:
     return rule.get(name) or ()
 
 
-def _has(values: Sequence[str], wanted: str) -> bool:
-    return wanted in values or ANY in values
+def _has(values: Sequence[str], requested: str) -> bool:
+    return requested in values or ANY in values
 
 
 def _has_resource(resources: Sequence[str], resource: str, subresource: str) -> bool:

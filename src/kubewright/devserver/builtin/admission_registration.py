@@ -1,60 +1,63 @@
 """Webhook configurations, admission policies and their bindings."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin.printing import AGE, NAME, UNSET, cell, count, printed, selector_text
-from kubewright.devserver.expressions import ExpressionError, PolicyCompiler, compile_condition
+from kubewright.devserver.builtin.printing import AGE, NAME, UNSET, Cell, cell, count, printed, selector_text
+from kubewright.devserver.builtin.rules import (
+    FieldRule,
+    Rules,
+    absent,
+    between,
+    defaults,
+    each_once,
+    first,
+    fits,
+    given,
+    missing,
+    named,
+    one_of,
+    required,
+    rules,
+    unique,
+    validated,
+)
+from kubewright.devserver.expressions import (
+    ExpressionError,
+    InstantiationError,
+    PolicyCompiler,
+    compile_condition,
+)
 from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Strategy
 from kubewright.schema import cel, check_webhook_client
 
-MAX_CONDITIONS = 64
-_REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
-_OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
-_SCOPES = ("*", "Cluster", "Namespaced")
-
-Compile = Callable[[str], cel.Program]
-# A deleted object cannot be mutated.
-_MUTATING_OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")
-_PATCH_TYPES = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 ADMISSION = "admissionregistration.k8s.io"
+_MAX_CONDITIONS = 64
 _REVIEWS = ("v1", "v1beta1")
-_SECONDS = range(1, 31)
+_PATCH_TYPES = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
+_Compile = Callable[[str], cel.Program]
 
 
-def check_rule(rule: JsonObject, path: str) -> list[FieldError]:
-    """Check the operations and resources of a rule."""
-    errors = _list_with_wildcard(rule, "operations", path, "operations")
-    for index, name in enumerate(items(rule, "operations")):
-        errors += check.one_of(f"{path}.operations[{index}]", name, _OPERATIONS)
-    errors += _list_with_wildcard(rule, "apiGroups", path, "API groups")
-    errors += _list_with_wildcard(rule, "apiVersions", path, "API versions")
-    for index, name in enumerate(items(rule, "apiVersions")):
-        if not name:
-            errors.append(problems.required(f"{path}.apiVersions[{index}]"))
-    errors += _check_resources(items(rule, "resources"), f"{path}.resources")
-    return errors + check.one_of(f"{path}.scope", rule.get("scope"), _SCOPES)
+# What a webhook or policy applies to
 
 
-def _list_with_wildcard(rule: JsonObject, field: str, path: str, title: str) -> list[FieldError]:
-    found = items(rule, field)
-    if not found:
-        return [problems.required(f"{path}.{field}")]
-    if len(found) > 1 and "*" in found:
-        text = f"if '*' is present, must not specify other {title}"
-        return [problems.invalid(f"{path}.{field}", found, text)]
-    return []
+def _only_wildcard(title: str) -> FieldRule:
+    """Make the rule that a list is not empty, and that "*" stands alone in it."""
+    text = f"if '*' is present, must not specify other {title}"
+    return first(required(), fits(lambda values: len(values) == 1 or "*" not in values, text))
 
 
-def _check_resources(resources: Sequence[str], path: str) -> list[FieldError]:
-    errors: list[FieldError] = [] if resources else [problems.required(path)]
+def _resources(path: str, given: Sequence[str] | None) -> Iterator[FieldError]:
+    resources = list(given or ())
+    if not resources:
+        yield problems.required(path)
     all_parts, parts_of_all = set[str](), set[str]()
     plain = False
     for index, text in enumerate(resources):
         if not text:
-            errors.append(problems.required(f"{path}[{index}]"))
+            yield problems.required(f"{path}[{index}]")
             continue
         resource, slash, part = text.partition("/")
         if not slash:
@@ -63,392 +66,307 @@ def _check_resources(resources: Sequence[str], path: str) -> list[FieldError]:
         for known, name, shown in ((all_parts, resource, f"{resource}/*"), (parts_of_all, part, f"*/{part}")):
             if name in known:
                 why = f"if '{shown}' is present, must not specify {text}"
-                errors.append(problems.invalid(f"{path}[{index}]", text, why))
+                yield problems.invalid(f"{path}[{index}]", text, why)
         if part == "*":
             all_parts.add(resource)
         if resource == "*":
             parts_of_all.add(part)
     if len(resources) > 1 and "*/*" in resources:
-        why = "if '*/*' is present, must not specify other resources"
-        errors.append(problems.invalid(path, list(resources), why))
+        yield problems.invalid(path, resources, "if '*/*' is present, must not specify other resources")
     if "*" in resources and plain:
         why = "if '*' is present, must not specify other resources without subresources"
-        errors.append(problems.invalid(path, list(resources), why))
-    return errors
+        yield problems.invalid(path, resources, why)
 
 
-def check_conditions(
-    conditions: Sequence[JsonObject], path: str, compiler: Compile = compile_condition
-) -> list[FieldError]:
-    """Check match conditions: names, and expressions that return a boolean."""
-    errors: list[FieldError] = []
-    seen: set[str] = set()
-    if len(conditions) > MAX_CONDITIONS:
-        errors.append(problems.too_many(path, len(conditions), MAX_CONDITIONS))
-    for index, condition in enumerate(conditions):
-        place, name = f"{path}[{index}]", condition.get("name", "")
-        expression = condition.get("expression", "").strip()
-        if not expression:
-            errors.append(problems.required(f"{place}.expression"))
-        else:
-            errors += check_expression(expression, f"{place}.expression", compiler)
-        if not name:
-            errors.append(problems.required(f"{place}.name"))
-        else:
-            errors += [problems.invalid(f"{place}.name", name, text) for text in names.qualified_name(name)]
-            if name in seen:
-                errors.append(problems.duplicate(f"{place}.name", name))
-        seen.add(name)
-    return errors
+_RULE = rules(
+    ("operations", _only_wildcard("operations")),
+    ("operations[]", one_of("*", "CONNECT", "CREATE", "DELETE", "UPDATE")),
+    ("apiGroups", _only_wildcard("API groups")),
+    ("apiVersions", _only_wildcard("API versions")),
+    ("apiVersions[]", required()),
+    ("resources", _resources),
+    ("scope", one_of("*", "Cluster", "Namespaced")),
+)
+_MATCH = rules(
+    ("matchPolicy", one_of("Equivalent", "Exact")),
+    ("namespaceSelector", check.label_selector),
+    ("objectSelector", check.label_selector),
+    *(
+        row
+        for field in ("resourceRules[]", "excludeResourceRules[]")
+        for row in (
+            (f"{field}.resourceNames", each_once(named(names.path_segment, empty=True))),
+            (field, _RULE),
+        )
+    ),
+)
 
 
-def check_param_kind(kind: JsonObject, path: str) -> list[FieldError]:
-    """Check the kind of a policy's parameters."""
-    version, name = kind.get("apiVersion", ""), kind.get("kind", "")
-    errors: list[FieldError] = []
-    if not version:
-        errors.append(problems.required(f"{path}.apiVersion"))
-    elif version.count("/") > 1:
-        text = f"unexpected GroupVersion string: {version}"
-        errors.append(problems.invalid(f"{path}.apiVersion", version, text))
-    else:
-        group, _, number = version.rpartition("/")
-        if group:
-            errors += check.named(f"{path}.apiVersion", group, names.dns1123_subdomain(group))
-        errors += check.named(f"{path}.apiVersion", number, names.dns1035_label(number))
-    if not name:
-        errors.append(problems.required(f"{path}.kind"))
-    elif reasons := names.dns1035_label(name.lower()):
-        text = f"may have mixed case, but should otherwise match: {', '.join(reasons)}"
-        errors.append(problems.invalid(f"{path}.kind", name, text))
-    return errors
+def _mutating_match(path: str, match: JsonObject) -> list[FieldError]:
+    # A deleted object cannot be mutated. The real server leaves the indexes out of the path.
+    allowed = one_of("*", "CONNECT", "CREATE", "UPDATE")
+    operations = [item for rule in items(match, "resourceRules") for item in items(rule, "operations")]
+    unknown = [error for item in operations for error in allowed(f"{path}.resourceRules.operations", item)]
+    return _MATCH(path, match) + unknown
 
 
-def check_policy(spec: JsonObject, name: str) -> list[FieldError]:
-    """Check the expressions of a validating policy: match conditions, variables, rules and annotations."""
-    compiler = PolicyCompiler(spec)
-    errors = check_conditions(items(spec, "matchConditions"), "spec.matchConditions", compiler.condition)
-    for index, variable in enumerate(items(spec, "variables")):
-        errors += check_variable(variable, f"spec.variables[{index}]", compiler)
-    for index, rule in enumerate(items(spec, "validations")):
-        errors += _check_validation(rule, f"spec.validations[{index}]", compiler)
-    keys: set[str] = set()
-    for index, annotation in enumerate(items(spec, "auditAnnotations")):
-        path, key = f"spec.auditAnnotations[{index}]", annotation.get("key", "")
-        errors += [
-            problems.invalid(f"{path}.key", f"{name}/{key}", text)
-            for text in names.qualified_name(f"{name}/{key}")
-        ]
-        value = annotation.get("valueExpression", "").strip()
-        if not value:
-            text = "valueExpression is not specified"
-            errors.append(problems.required(f"{path}.valueExpression", text))
-        else:
-            errors += check_expression(value, f"{path}.valueExpression", compiler.annotation)
-        if key in keys:
-            errors.append(problems.duplicate(f"{path}.key", key))
-        keys.add(key)
-    return errors
+def _match_defaults(path: str) -> list[tuple[str, object]]:
+    return [
+        (f"{path}.namespaceSelector", {}),
+        (f"{path}.objectSelector", {}),
+        (f"{path}.matchPolicy", "Equivalent"),
+        (f"{path}.resourceRules[].scope", "*"),
+        (f"{path}.excludeResourceRules[].scope", "*"),
+    ]
 
 
-def check_variable(variable: JsonObject, path: str, compiler: PolicyCompiler) -> list[FieldError]:
-    """Check a variable of a policy, and declare it for the expressions that follow."""
-    name, expression = variable.get("name", ""), variable.get("expression", "")
-    errors: list[FieldError] = []
-    if not name.strip():
-        errors.append(problems.required(f"{path}.name", "name is not specified"))
-    elif not cel.is_identifier(name):
-        errors.append(problems.invalid(f"{path}.name", name, "must be a valid CEL identifier"))
+# Expressions
+
+
+def _expression(path: str, expression: str, compiler: _Compile, text: str = "") -> list[FieldError]:
+    """Check that an expression is set, else report it in these words, and that it compiles."""
     if not expression.strip():
-        errors.append(problems.required(f"{path}.expression", "expression is not specified"))
-        return errors
-    return errors + check_expression(
-        expression, f"{path}.expression", lambda text: compiler.variable(name, text)
-    )
-
-
-def _check_validation(rule: JsonObject, path: str, compiler: PolicyCompiler) -> list[FieldError]:
-    expression, message = rule.get("expression", ""), rule.get("message", "")
-    message_expression = rule.get("messageExpression", "")
-    errors: list[FieldError] = []
-    if not expression.strip():
-        errors.append(problems.required(f"{path}.expression", "expression is not specified"))
-    else:
-        errors += check_expression(expression, f"{path}.expression", compiler.validation)
-    if message_expression and not message_expression.strip():
-        text = "must be non-empty if specified"
-        errors.append(problems.invalid(f"{path}.messageExpression", message_expression, text))
-    elif message_expression:
-        errors += check_expression(message_expression, f"{path}.messageExpression", compiler.message)
-    if message and not message.strip():
-        errors.append(problems.invalid(f"{path}.message", message, "must be non-empty if specified"))
-    elif "\n" in message.strip():
-        errors.append(problems.invalid(f"{path}.message", message, "must not contain line breaks"))
-    if rule.get("reason") is not None:
-        errors += check.one_of(f"{path}.reason", rule["reason"], _REASONS)
-    return errors
-
-
-def check_param_reference(reference: JsonObject, path: str) -> list[FieldError]:
-    """Check the reference of a binding to its parameters."""
-    errors: list[FieldError] = []
-    name, selector = reference.get("name", ""), reference.get("selector")
-    if name:
-        errors += [problems.invalid(f"{path}.name", name, text) for text in names.path_segment(name)]
-        if selector is not None:
-            text = "name and selector are mutually exclusive"
-            errors += [problems.forbidden(f"{path}.{part}", text) for part in ("name", "selector")]
-    elif selector is None:
-        errors.append(problems.required(path, "one of name or selector must be specified"))
-    else:
-        errors += check.label_selector(f"{path}.selector", selector)
-    action = reference.get("parameterNotFoundAction")
-    if action is None:
-        errors.append(problems.required(f"{path}.parameterNotFoundAction"))
-        return errors
-    return errors + check.one_of(f"{path}.parameterNotFoundAction", action, ("Deny", "Allow"))
-
-
-def check_match(match: JsonObject, path: str) -> list[FieldError]:
-    """Check the requests that a policy or binding matches."""
-    errors = check.one_of(f"{path}.matchPolicy", match.get("matchPolicy"), ("Equivalent", "Exact"))
-    for part in ("namespaceSelector", "objectSelector"):
-        errors += check.label_selector(f"{path}.{part}", match.get(part))
-    for part in ("resourceRules", "excludeResourceRules"):
-        for index, rule in enumerate(items(match, part)):
-            errors += _check_resource_names(
-                items(rule, "resourceNames"), f"{path}.{part}[{index}].resourceNames"
-            )
-            errors += check_rule(rule, f"{path}.{part}[{index}]")
-    return errors
-
-
-def _check_resource_names(given: Sequence[str], path: str) -> list[FieldError]:
-    errors: list[FieldError] = []
-    for index, name in enumerate(given):
-        errors += check.named(f"{path}[{index}]", name, names.path_segment(name))
-        if name in given[:index]:
-            errors.append(problems.duplicate(f"{path}[{index}]", name))
-    return errors
-
-
-def check_expression(expression: str, path: str, compiler: Compile) -> list[FieldError]:
-    """Check that an expression compiles."""
+        return [problems.required(path, text)]
     try:
         compiler(expression)
+    except InstantiationError as error:
+        return [problems.internal(path, str(error))]
     except ExpressionError as error:
         return [problems.invalid(path, expression, str(error))]
     return []
 
 
-def check_mutating_policy(spec: JsonObject) -> list[FieldError]:
-    """Check the expressions of a mutating policy, and its reinvocation policy."""
-    compiler = PolicyCompiler(spec)
-    errors = check_conditions(items(spec, "matchConditions"), "spec.matchConditions", compiler.condition)
+def _conditions(
+    path: str, conditions: Sequence[JsonObject] | None, compiler: _Compile = compile_condition
+) -> Iterator[FieldError]:
+    """Check match conditions: names, and expressions that return a boolean."""
+    found = conditions or ()
+    if len(found) > _MAX_CONDITIONS:
+        yield problems.too_many(path, len(found), _MAX_CONDITIONS)
+    seen: set[str] = set()
+    for index, condition in enumerate(found):
+        where, name = f"{path}[{index}]", condition.get("name", "")
+        yield from _expression(f"{where}.expression", condition.get("expression", "").strip(), compiler)
+        yield from check.name(f"{where}.name", name, names.qualified_name)
+        if name and name in seen:
+            yield problems.duplicate(f"{where}.name", name)
+        seen.add(name)
+
+
+def _policy_expressions(path: str, spec: JsonObject, compiler: PolicyCompiler) -> Iterator[FieldError]:
+    """Check match conditions and variables; the variables are declared for the expressions that follow."""
+    yield from _conditions(f"{path}.matchConditions", spec.get("matchConditions"), compiler.condition)
     for index, variable in enumerate(items(spec, "variables")):
-        errors += check_variable(variable, f"spec.variables[{index}]", compiler)
+        where, name = f"{path}.variables[{index}]", variable.get("name", "")
+        if not name.strip():
+            yield problems.required(f"{where}.name", "name is not specified")
+        elif not cel.is_identifier(name):
+            yield problems.invalid(f"{where}.name", name, "must be a valid CEL identifier")
+        yield from _expression(
+            f"{where}.expression",
+            variable.get("expression", ""),
+            lambda text, name=name: compiler.variable(name, text),
+            "expression is not specified",
+        )
+
+
+def _validations(path: str, policy: JsonObject) -> Iterator[FieldError]:
+    spec, name, compiler = section(policy, "spec"), policy["metadata"].get("name", ""), _compiler(policy)
+    yield from _policy_expressions("spec", spec, compiler)
+    for index, rule in enumerate(items(spec, "validations")):
+        yield from _validation(f"spec.validations[{index}]", rule, compiler)
+    keys: set[str] = set()
+    for index, annotation in enumerate(items(spec, "auditAnnotations")):
+        where, key = f"spec.auditAnnotations[{index}]", annotation.get("key", "")
+        if name:
+            yield from check.named(f"{where}.key", f"{name}/{key}", names.qualified_name(f"{name}/{key}"))
+        else:
+            yield problems.invalid(f"{where}.key", key, "requires metadata.name be non-empty")
+        value, text = annotation.get("valueExpression", "").strip(), "valueExpression is not specified"
+        yield from _expression(f"{where}.valueExpression", value, compiler.annotation, text)
+        if key in keys:
+            yield problems.duplicate(f"{where}.key", key)
+        keys.add(key)
+
+
+def _validation(path: str, rule: JsonObject, compiler: PolicyCompiler) -> Iterator[FieldError]:
+    text = "expression is not specified"
+    yield from _expression(f"{path}.expression", rule.get("expression", ""), compiler.validation, text)
+    message, dynamic = rule.get("message", ""), rule.get("messageExpression", "")
+    if dynamic and not dynamic.strip():
+        yield problems.invalid(f"{path}.messageExpression", dynamic, "must be non-empty if specified")
+    elif dynamic:
+        yield from _expression(f"{path}.messageExpression", dynamic, compiler.message)
+    if message and not message.strip():
+        yield problems.invalid(f"{path}.message", message, "must be non-empty if specified")
+    elif "\n" in message.strip():
+        yield problems.invalid(f"{path}.message", message, "must not contain line breaks")
+    yield from check.optional(
+        f"{path}.reason", rule.get("reason"), ("Forbidden", "Invalid", "RequestEntityTooLarge")
+    )
+
+
+def _mutations(path: str, policy: JsonObject) -> Iterator[FieldError]:
+    spec, compiler = section(policy, "spec"), _compiler(policy)
+    yield from _policy_expressions("spec", spec, compiler)
     if not items(spec, "mutations"):
-        errors.append(problems.required("spec.mutations", "mutations must contain at least one item"))
+        yield problems.required("spec.mutations", "mutations must contain at least one item")
     for index, mutation in enumerate(items(spec, "mutations")):
-        errors += _check_mutation(mutation, f"spec.mutations[{index}]", compiler)
-    if not spec.get("reinvocationPolicy"):
-        return [*errors, problems.required("spec.reinvocationPolicy")]
-    return errors + check.one_of("spec.reinvocationPolicy", spec["reinvocationPolicy"], ("IfNeeded", "Never"))
+        yield from _mutation(f"spec.mutations[{index}]", mutation, compiler)
 
 
-def check_mutating_match(match: JsonObject, path: str) -> list[FieldError]:
-    """Check the requests that a mutating policy or its binding matches."""
-    errors = check_match(match, path)
-    for rule in items(match, "resourceRules"):
-        for operation in items(rule, "operations"):
-            errors += check.one_of(f"{path}.resourceRules.operations", operation, _MUTATING_OPERATIONS)
-    return errors
-
-
-def _check_mutation(mutation: JsonObject, path: str, compiler: PolicyCompiler) -> list[FieldError]:
+def _mutation(path: str, mutation: JsonObject, compiler: PolicyCompiler) -> Iterator[FieldError]:
     form = mutation.get("patchType", "")
-    if not form:
-        return [problems.required(f"{path}.patchType")]
     if form not in _PATCH_TYPES:
-        return [problems.not_supported(f"{path}.patchType", form, tuple(_PATCH_TYPES))]
+        yield from check.choice(f"{path}.patchType", form, tuple(_PATCH_TYPES))
+        return
     field = _PATCH_TYPES[form]
-    compiles = compiler.patch if form == "JSONPatch" else compiler.configuration
-    errors: list[FieldError] = []
     if mutation.get(field) is None:
-        text = f"must be specified when patchType is {form}"
-        errors.append(problems.required(f"{path}.{field}", text))
+        yield problems.required(f"{path}.{field}", f"must be specified when patchType is {form}")
     else:
-        place, expression = f"{path}.{field}.expression", mutation[field].get("expression", "").strip()
-        errors += check_expression(expression, place, compiles) if expression else [problems.required(place)]
+        compiles = compiler.patch if form == "JSONPatch" else compiler.configuration
+        expression = mutation[field].get("expression", "").strip()
+        yield from _expression(f"{path}.{field}.expression", expression, compiles)
     for other in _PATCH_TYPES.values():
         if other != field and mutation.get(other) is not None:
             text = f"must not be specified when patchType is {form}"
-            errors.append(problems.invalid(f"{path}.{other}", f"{{{other}}}", text))
-    return errors
+            yield problems.invalid(f"{path}.{other}", f"{{{other}}}", text)
 
 
-def _default_webhooks(obj: JsonObject) -> None:
-    mutating = obj["kind"] == "MutatingWebhookConfiguration"
-    for hook in items(obj, "webhooks"):
-        for name, value in (("failurePolicy", "Fail"), ("matchPolicy", "Equivalent"), ("timeoutSeconds", 10)):
-            if hook.get(name) is None:
-                hook[name] = value
-        for name in ("namespaceSelector", "objectSelector"):
-            if hook.get(name) is None:
-                hook[name] = {}
-        if mutating and hook.get("reinvocationPolicy") is None:
-            hook["reinvocationPolicy"] = "Never"
-        service: JsonObject | None = section(hook, "clientConfig").get("service")
-        if service is not None and service.get("port") is None:
-            service["port"] = 443
-        _default_rules(items(hook, "rules"))
+def _compiler(policy: JsonObject) -> PolicyCompiler:
+    return PolicyCompiler(section(policy, "spec"))
 
 
-def _default_rules(rules: Sequence[JsonObject]) -> None:
-    for rule in rules:
-        if rule.get("scope") is None:
-            rule["scope"] = "*"
+# Webhooks
 
 
-def _validate_webhooks(obj: JsonObject) -> list[FieldError]:
-    errors: list[FieldError] = []
-    seen: set[str] = set()
-    for index, hook in enumerate(items(obj, "webhooks")):
-        path = f"webhooks[{index}]"
-        errors += _check_webhook(hook, path)
-        reviews: list[str] = items(hook, "admissionReviewVersions")
-        if not reviews:
-            text = f"must specify one of {', '.join(_REVIEWS)}"
-            errors.append(problems.required(f"{path}.admissionReviewVersions", text))
-        errors += _check_reviews(reviews, f"{path}.admissionReviewVersions")
-        if reviews and not set(reviews) & set(_REVIEWS):
-            text = f"must include at least one of {', '.join(_REVIEWS)}"
-            errors.append(problems.invalid(f"{path}.admissionReviewVersions", reviews, text))
-        name = hook.get("name", "")
-        if name and name in seen:
-            errors.append(problems.duplicate(f"{path}.name", name))
-        seen.add(name)
-    return errors
-
-
-def _check_reviews(versions: Sequence[str], path: str) -> Iterator[FieldError]:
-    for index, version in enumerate(versions):
-        if version in versions[:index]:
+def _review_versions(path: str, versions: Sequence[str] | None) -> Iterator[FieldError]:
+    found = list(versions or ())
+    if not found:
+        yield problems.required(path, f"must specify one of {', '.join(_REVIEWS)}")
+        return
+    for index, version in enumerate(found):
+        if version in found[:index]:
             yield problems.invalid(f"{path}[{index}]", version, "duplicate version")
-            continue
-        yield from check.named(f"{path}[{index}]", version, names.dns1035_label(version))
+        else:
+            yield from check.named(f"{path}[{index}]", version, names.dns1035_label(version))
+    if not set(found) & set(_REVIEWS):
+        yield problems.invalid(path, found, f"must include at least one of {', '.join(_REVIEWS)}")
 
 
-def _check_webhook(hook: JsonObject, path: str) -> list[FieldError]:
-    name = hook.get("name", "")
-    if not name:
-        errors = [problems.required(f"{path}.name")]
+_WEBHOOK = rules(
+    (
+        "name",
+        first(
+            named(names.dns1123_subdomain, required=True),
+            fits(
+                lambda name: name.count(".") > 1,
+                "should be a domain with at least three segments separated by dots",
+            ),
+        ),
+    ),
+    ("rules[]", _RULE),
+    ("failurePolicy", one_of("Fail", "Ignore")),
+    ("matchPolicy", one_of("Equivalent", "Exact")),
+    ("sideEffects", given(one_of("None", "NoneOnDryRun"), "must specify one of None, NoneOnDryRun")),
+    ("reinvocationPolicy?", one_of("IfNeeded", "Never")),
+    ("timeoutSeconds?", between(1, 30, "the timeout value must be between 1 and 30 seconds")),
+    ("namespaceSelector", check.label_selector),
+    ("objectSelector", check.label_selector),
+    ("clientConfig", lambda path, config: check_webhook_client(config or {}, path)),
+    ("matchConditions", _conditions),
+    ("admissionReviewVersions", _review_versions),
+)
+_WEBHOOKS = rules(("webhooks", unique("name", before=_WEBHOOK, empty=False)))
+_WEBHOOK_DEFAULTS: tuple[tuple[str, object], ...] = (
+    ("webhooks[].failurePolicy", "Fail"),
+    ("webhooks[].matchPolicy", "Equivalent"),
+    ("webhooks[].timeoutSeconds", 10),
+    ("webhooks[].namespaceSelector", {}),
+    ("webhooks[].objectSelector", {}),
+    ("webhooks[].clientConfig?.service?.port", 443),
+    ("webhooks[].rules[].scope", "*"),
+)
+
+
+# Policies and their bindings
+
+
+def _group_version(path: str, version: str | None) -> Iterator[FieldError]:
+    if not version:
+        yield problems.required(path)
+    elif version.count("/") > 1:
+        yield problems.invalid(path, version, f"unexpected GroupVersion string: {version}")
     else:
-        errors = check.named(f"{path}.name", name, names.dns1123_subdomain(name))
-    if not errors and name.count(".") < 2:
-        text = "should be a domain with at least three segments separated by dots"
-        errors.append(problems.invalid(f"{path}.name", name, text))
-    for index, rule in enumerate(items(hook, "rules")):
-        errors += check_rule(rule, f"{path}.rules[{index}]")
-    errors += check.one_of(f"{path}.failurePolicy", hook.get("failurePolicy"), ("Fail", "Ignore"))
-    errors += check.one_of(f"{path}.matchPolicy", hook.get("matchPolicy"), ("Equivalent", "Exact"))
-    effects = hook.get("sideEffects")
-    if effects is None:
-        text = "must specify one of None, NoneOnDryRun"
-        errors.append(problems.required(f"{path}.sideEffects", text))
-    else:
-        errors += check.one_of(f"{path}.sideEffects", effects, ("None", "NoneOnDryRun"))
-    if "reinvocationPolicy" in hook:
-        choices = ("IfNeeded", "Never")
-        errors += check.one_of(f"{path}.reinvocationPolicy", hook["reinvocationPolicy"], choices)
-    seconds = hook.get("timeoutSeconds")
-    if seconds is not None and seconds not in _SECONDS:
-        text = "the timeout value must be between 1 and 30 seconds"
-        errors.append(problems.invalid(f"{path}.timeoutSeconds", seconds, text))
-    for part in ("namespaceSelector", "objectSelector"):
-        errors += check.label_selector(f"{path}.{part}", hook.get(part))
-    errors += check_webhook_client(section(hook, "clientConfig"), f"{path}.clientConfig")
-    return errors + check_conditions(items(hook, "matchConditions"), f"{path}.matchConditions")
+        group, _, number = version.rpartition("/")
+        yield from named(names.dns1123_subdomain)(path, group)
+        yield from check.named(path, number, names.dns1035_label(number))
 
 
-def _default_policy(obj: JsonObject) -> None:
-    spec: JsonObject = obj.setdefault("spec", {})
-    if spec.get("failurePolicy") is None:
-        spec["failurePolicy"] = "Fail"
-    if spec.get("matchConstraints") is not None:
-        _default_match(spec["matchConstraints"])
+def _kind_name(path: str, name: str) -> Iterator[FieldError]:
+    if reasons := names.dns1035_label(name.lower()):
+        text = f"may have mixed case, but should otherwise match: {', '.join(reasons)}"
+        yield problems.invalid(path, name, text)
 
 
-def _default_match(match: JsonObject) -> None:
-    for name in ("namespaceSelector", "objectSelector"):
-        if match.get(name) is None:
-            match[name] = {}
-    if match.get("matchPolicy") is None:
-        match["matchPolicy"] = "Equivalent"
-    for name in ("resourceRules", "excludeResourceRules"):
-        _default_rules(items(match, name))
+_EXCLUSIVE = "name and selector are mutually exclusive"
+_PARAM_REFERENCE = rules(
+    ("name", named(names.path_segment)),
+    ("{name}{selector}.name", absent(_EXCLUSIVE)),
+    ("{name}{selector}.selector", absent(_EXCLUSIVE)),
+    ("{!name}{!selector}", missing("one of name or selector must be specified")),
+    ("selector", check.label_selector),
+    ("parameterNotFoundAction", one_of("Deny", "Allow", required=True)),
+)
+_NO_RULE = missing("validations or auditAnnotations must contain at least one item")
 
 
-def _default_binding(obj: JsonObject) -> None:
-    match: JsonObject | None = section(obj, "spec").get("matchResources")
-    if match is not None:
-        _default_match(match)
+def _policy_rows(matches: FieldRule) -> Rules:
+    return rules(
+        ("spec.failurePolicy", one_of("Fail", "Ignore")),
+        ("spec.paramKind?.apiVersion", _group_version),
+        ("spec.paramKind?.kind", first(required(), _kind_name)),
+        ("spec.matchConstraints", given(matches)),
+        ("spec.matchConstraints?.resourceRules", required()),
+    )
 
 
-def _validate_policy(obj: JsonObject) -> list[FieldError]:
-    spec: JsonObject = section(obj, "spec")
-    errors = check.one_of("spec.failurePolicy", spec.get("failurePolicy"), ("Fail", "Ignore"))
-    validating = obj["kind"] == "ValidatingAdmissionPolicy"
-    if (parameters := spec.get("paramKind")) is not None:
-        errors += check_param_kind(parameters, "spec.paramKind")
-    if spec.get("matchConstraints") is None:
-        errors.append(problems.required("spec.matchConstraints"))
-    else:
-        matches = check_match if validating else check_mutating_match
-        errors += matches(spec["matchConstraints"], "spec.matchConstraints")
-        if not spec["matchConstraints"].get("resourceRules"):
-            errors.append(problems.required("spec.matchConstraints.resourceRules"))
-    if validating:
-        errors += check_policy(spec, obj["metadata"].get("name", ""))
-        if not spec.get("validations") and not spec.get("auditAnnotations"):
-            text = "validations or auditAnnotations must contain at least one item"
-            errors += [
-                problems.required(f"spec.{name}", text) for name in ("validations", "auditAnnotations")
-            ]
-        return errors
-    return errors + check_mutating_policy(spec)
+_VALIDATING_POLICY = rules(
+    ("", _policy_rows(_MATCH), _validations),
+    ("spec{!validations}{!auditAnnotations}.validations", _NO_RULE),
+    ("spec{!validations}{!auditAnnotations}.auditAnnotations", _NO_RULE),
+)
+_MUTATING_POLICY = rules(
+    ("", _policy_rows(_mutating_match), _mutations),
+    ("spec.reinvocationPolicy", one_of("IfNeeded", "Never", required=True)),
+)
 
 
-def _validate_binding(obj: JsonObject) -> list[FieldError]:
-    spec: JsonObject = section(obj, "spec")
-    name, validating = spec.get("policyName", ""), obj["kind"] == "ValidatingAdmissionPolicyBinding"
-    errors: list[FieldError] = [] if name else [problems.required("spec.policyName")]
-    if name:
-        errors += check.named("spec.policyName", name, names.dns1123_subdomain(name))
-    if spec.get("paramRef") is not None:
-        errors += check_param_reference(spec["paramRef"], "spec.paramRef")
-    if spec.get("matchResources") is not None:
-        matches = check_match if validating else check_mutating_match
-        errors += matches(spec["matchResources"], "spec.matchResources")
-    if validating and not spec.get("validationActions"):
-        text = "at least one validation action is required"
-        errors.append(problems.required("spec.validationActions", text))
-    return errors + _check_actions(items(spec, "validationActions"), "spec.validationActions")
+def _binding_rows(matches: FieldRule, policy_name: FieldRule) -> Rules:
+    return rules(
+        ("spec.policyName", policy_name),
+        ("spec.paramRef?", _PARAM_REFERENCE),
+        ("spec.matchResources?", matches),
+    )
 
 
-def _check_actions(actions: Sequence[str], path: str) -> list[FieldError]:
-    errors: list[FieldError] = []
-    for index, action in enumerate(actions):
-        errors += check.one_of(f"{path}[{index}]", action, ("Audit", "Deny", "Warn"))
-        if action in actions[:index]:
-            errors.append(problems.duplicate(f"{path}[{index}]", action))
-    if "Deny" in actions and "Warn" in actions:
+def _deny_or_warn(path: str, actions: Sequence[str] | None) -> Iterator[FieldError]:
+    if {"Deny", "Warn"} <= set(actions or ()):
         text = (
             "must not contain both Deny and Warn (repeating the same validation failure information in the API "
             "response and headers serves no purpose)"
         )
-        errors.append(problems.invalid(path, list(actions), text))
-    return errors
+        yield problems.invalid(path, actions, text)
+
+
+_VALIDATING_BINDING = rules(
+    ("", _binding_rows(_MATCH, named(names.dns1123_subdomain))),
+    ("spec.validationActions", each_once(one_of("Audit", "Deny", "Warn")), _deny_or_warn),
+    # Declared.
+    ("spec.policyName", required()),
+    ("spec.validationActions", required()),
+)
+_MUTATING_BINDING = _binding_rows(_mutating_match, named(names.dns1123_subdomain, required=True))
 
 
 def _param_kind(obj: JsonObject) -> str:
@@ -465,44 +383,37 @@ def _param_reference(obj: JsonObject) -> str:
     return UNSET
 
 
-def _webhooks() -> Strategy:
+def _strategy(checks: Rules, filled: Iterable[tuple[str, object]], *cells: Cell) -> Strategy:
     return Strategy(
-        default=_default_webhooks,
-        validate=_validate_webhooks,
-        validate_update=lambda new, old: _validate_webhooks(new),
+        default=defaults(*filled),
+        **validated(checks),
         has_generation=True,
         allow_unconditional_update=False,
-        **printed(NAME, cell("Webhooks", count("webhooks"), kind="integer"), AGE),
+        **printed(NAME, *cells, AGE),
     )
 
 
-def _policy(column: str, field: str) -> Strategy:
-    return Strategy(
-        default=_default_policy,
-        validate=_validate_policy,
-        validate_update=lambda new, old: _validate_policy(new),
-        has_generation=True,
-        allow_unconditional_update=False,
-        **printed(NAME, cell(column, count(field), kind="integer"), cell("ParamKind", _param_kind), AGE),
-    )
+def _policy(checks: Rules, column: str) -> Strategy:
+    counted = cell(column, count(f"spec.{column.lower()}"), kind="integer")
+    filled = [("spec.failurePolicy", "Fail"), *_match_defaults("spec.matchConstraints?")]
+    return _strategy(checks, filled, counted, cell("ParamKind", _param_kind))
 
 
-def _binding() -> Strategy:
-    return Strategy(
-        default=_default_binding,
-        validate=_validate_binding,
-        validate_update=lambda new, old: _validate_binding(new),
-        has_generation=True,
-        allow_unconditional_update=False,
-        **printed(NAME, cell("PolicyName", "spec.policyName"), cell("ParamRef", _param_reference), AGE),
-    )
+def _binding(checks: Rules) -> Strategy:
+    cells = cell("PolicyName", "spec.policyName"), cell("ParamRef", _param_reference)
+    return _strategy(checks, _match_defaults("spec?.matchResources?"), *cells)
 
+
+_COUNT = cell("Webhooks", count("webhooks"), kind="integer")
+_REINVOKED = ("webhooks[].reinvocationPolicy", "Never")
 
 STRATEGIES = {
-    (ADMISSION, "ValidatingWebhookConfiguration"): _webhooks(),
-    (ADMISSION, "MutatingWebhookConfiguration"): _webhooks(),
-    (ADMISSION, "ValidatingAdmissionPolicy"): _policy("Validations", "spec.validations"),
-    (ADMISSION, "MutatingAdmissionPolicy"): _policy("Mutations", "spec.mutations"),
-    (ADMISSION, "ValidatingAdmissionPolicyBinding"): _binding(),
-    (ADMISSION, "MutatingAdmissionPolicyBinding"): _binding(),
+    (ADMISSION, "ValidatingWebhookConfiguration"): _strategy(_WEBHOOKS, _WEBHOOK_DEFAULTS, _COUNT),
+    (ADMISSION, "MutatingWebhookConfiguration"): _strategy(
+        _WEBHOOKS, (*_WEBHOOK_DEFAULTS, _REINVOKED), _COUNT
+    ),
+    (ADMISSION, "ValidatingAdmissionPolicy"): _policy(_VALIDATING_POLICY, "Validations"),
+    (ADMISSION, "MutatingAdmissionPolicy"): _policy(_MUTATING_POLICY, "Mutations"),
+    (ADMISSION, "ValidatingAdmissionPolicyBinding"): _binding(_VALIDATING_BINDING),
+    (ADMISSION, "MutatingAdmissionPolicyBinding"): _binding(_MUTATING_BINDING),
 }

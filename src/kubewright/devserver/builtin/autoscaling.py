@@ -1,15 +1,24 @@
 """HorizontalPodAutoscalers: conversion between both versions, validation, defaults; version 2 is stored."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from kubewright.api import FieldError, GroupVersionKind, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin.pods.containers import resource_name
 from kubewright.devserver.builtin.printing import AGE, NAME, NONE, UNSET, cell, printed, some_of
-from kubewright.devserver.builtin.rules import absent, at_least, at_most, named, one_of, required, rules
-from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
+from kubewright.devserver.builtin.resource_names import container_resource_name
+from kubewright.devserver.builtin.rules import (
+    absent,
+    at_least,
+    at_most,
+    named,
+    one_of,
+    required,
+    rules,
+)
+from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, restore
 from kubewright.devserver.objects import JsonObject, copy, items, section
 from kubewright.devserver.strategy import Strategy
 
@@ -45,6 +54,9 @@ _SCALING = rules(
     ("tolerance?", lambda path, value: check.resource_quantity(path, "", value)),
 )
 DEFAULT_UTILIZATION = 80
+GROUP_MISSING = "apiVersion must specify API group"
+"""The detail of an error about a target whose apiVersion has no group."""
+_OBJECT_VERSION = re.compile(r"spec\.metrics\[\d+\]\.object\.describedObject\.apiVersion")
 
 
 def convert(scaler: JsonObject, target: GroupVersionKind) -> JsonObject:
@@ -169,9 +181,14 @@ def _flat_source(source: JsonObject, field: str, part: str, prefix: str) -> Json
         if value is not None:
             flattened = "averageValue" if field == "object" and name == "AverageValue" else f"{prefix}{name}"
             made[flattened] = value
-    if prefix == "current" and "name" in source:
-        made.setdefault("currentAverageValue", "0")
+    if prefix == "current":
+        made.setdefault(f"current{_always_shown(field)}", "0")
     return made
+
+
+def _always_shown(field: str) -> str:
+    """Return the value in the status of a source that is not a pointer in version 1, so that it is zero if it is not set."""
+    return "Value" if field in ("object", "external") else "AverageValue"
 
 
 def _nested_metric(metric: JsonObject, part: str, prefix: str) -> JsonObject:
@@ -191,10 +208,13 @@ def _nested_source(flat: JsonObject, field: str, part: str, prefix: str) -> Json
         selector = flat.get("metricSelector", flat.get("selector"))
         made["metric"] = {"name": flat["metricName"]} | ({"selector": selector} if selector else {})
     values: JsonObject = {}
+    if prefix == "current":
+        always = _always_shown(field)
+        values[f"{always[0].lower()}{always[1:]}"] = "0"
     for name in ("averageUtilization", "averageValue", "value"):
         flattened = f"{prefix}{name[0].upper()}{name[1:]}"
         value = flat.get(flattened, flat.get(name) if field == "object" else None)
-        if value is not None and (value != "0" or prefix == "target"):
+        if value is not None:
             values[name] = value
     if part == "target":
         kinds = {"averageUtilization": "Utilization", "averageValue": "AverageValue", "value": "Value"}
@@ -233,19 +253,79 @@ def _json_behavior(behavior: JsonObject) -> JsonObject:
     return lower(behavior)
 
 
+def _keep_status(scaler: JsonObject, old: JsonObject) -> None:
+    """Restore the annotations that stand for the status in version 1."""
+    _restore_annotations(scaler, old, CURRENT, CONDITIONS)
+
+
+def _keep_spec(scaler: JsonObject, old: JsonObject) -> None:
+    """Restore the spec in a write of the status, with the annotations that stand for it in version 1."""
+    restore(scaler, old, "spec")
+    _restore_annotations(scaler, old, METRICS, BEHAVIOR)
+
+
+def _restore_annotations(scaler: JsonObject, old: JsonObject, *names: str) -> None:
+    if scaler["apiVersion"] != "autoscaling/v1":
+        return
+    before: dict[str, str] = section(old["metadata"], "annotations")
+    kept: dict[str, str] = {
+        name: text for name, text in section(scaler["metadata"], "annotations").items() if name not in names
+    }
+    _set_annotations(scaler, kept | {name: before[name] for name in names if name in before})
+
+
+def _keep_stored(scaler: JsonObject, old: JsonObject, subresource: str) -> None:
+    """Restore what a write in version 1 may not change in version 2, which has more detail."""
+    restore(scaler, old, "spec" if subresource == "status" else "status")
+
+
 def check_scaler(scaler: JsonObject) -> list[FieldError]:
-    """Check an autoscaler of either version."""
-    return _SCALER.validate(convert(scaler, V2))
+    """Check a new autoscaler of either version."""
+    return _SCALER("spec", convert(scaler, V2)["spec"])
+
+
+def update_scaler(scaler: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Check a changed autoscaler of either version; what was invalid before may stay."""
+    spec, before = (convert(item, V2)["spec"] for item in (scaler, old))
+    errors = _SCALER("spec", spec)
+    if any(_version_problem(item["object"]) for item in _object_metrics(before)):
+        errors = [error for error in errors if not _OBJECT_VERSION.fullmatch(error.field)]
+    after, earlier = (section(item, "scaleTargetRef") for item in (spec, before))
+    if all(after.get(name, "") == earlier.get(name, "") for name in ("apiVersion", "kind")):
+        errors = [error for error in errors if error.field != "spec.scaleTargetRef.apiVersion"]
+    return errors
+
+
+def _object_metrics(spec: JsonObject) -> list[JsonObject]:
+    return [
+        item
+        for item in items(spec, "metrics")
+        if item.get("type") == "Object" and item.get("object") is not None
+    ]
+
+
+def _version_problem(source: JsonObject) -> bool:
+    return section(source, "describedObject").get("apiVersion", "").count("/") > 1
+
+
+def _some_group(path: str, reference: JsonObject | None) -> Iterator[FieldError]:
+    """Check that the target's apiVersion has a group; the one scalable kind without a group needs none."""
+    version, kind = ((reference or {}).get(name, "") for name in ("apiVersion", "kind"))
+    if "/" not in version.removeprefix("/") and kind != "ReplicationController":
+        yield problems.invalid(f"{path}.apiVersion", version, GROUP_MISSING)
 
 
 def _replicas(path: str, spec: JsonObject) -> Iterator[FieldError]:
     least, most = spec.get("minReplicas"), spec.get("maxReplicas", 0)
-    if most == 0:
-        yield problems.required(f"{path}.maxReplicas", "must be set and greater than 0")
-    elif most < 0:
-        yield problems.invalid(f"{path}.maxReplicas", most, "must be greater than or equal to 1")
     if least is not None and most < least:
         yield problems.invalid(f"{path}.maxReplicas", most, "must be greater than or equal to `minReplicas`")
+
+
+def _max_replicas(path: str, most: int | None) -> Iterator[FieldError]:
+    if not most:
+        yield problems.required(path)
+    elif most < 0:
+        yield problems.invalid(path, most, "must be greater than or equal to 1")
 
 
 def _zero_replicas(path: str, spec: JsonObject) -> Iterator[FieldError]:
@@ -258,13 +338,6 @@ def _zero_replicas(path: str, spec: JsonObject) -> Iterator[FieldError]:
 def _group_version(path: str, version: str | None) -> Iterator[FieldError]:
     if version and version.count("/") > 1:
         yield problems.invalid(path, version, f"unexpected GroupVersion string: {version}")
-
-
-def _some_group(path: str, reference: JsonObject | None) -> Iterator[FieldError]:
-    version, kind = ((reference or {}).get(name, "") for name in ("apiVersion", "kind"))
-    core = version == "v1" and kind == "ReplicationController"
-    if "/" not in version.removeprefix("/") and not core:
-        yield problems.invalid(f"{path}.apiVersion", version, "apiVersion must specify API group")
 
 
 def _metric(path: str, metric: JsonObject) -> Iterator[FieldError]:
@@ -350,19 +423,24 @@ _METRICS = {
     "resource": rules(("name", required("must specify a resource name")), ("target", _RESOURCE_TARGET)),
     "containerResource": rules(
         ("name", required("must specify a resource name")),
-        ("{name}.name", resource_name),
+        ("{name}.name", container_resource_name),
         ("container", named(names.dns1123_label, required="must specify a container")),
         ("target", _RESOURCE_TARGET),
     ),
 }
 _SCALER = rules(
-    ("spec.minReplicas?", at_least(1, "must be greater than or equal to 1")),
-    ("spec", _replicas),
-    ("spec.scaleTargetRef", _REFERENCE, _some_group),
-    ("spec.metrics[]", _metric),
-    ("spec", _zero_replicas),
-    ("spec.behavior.scaleUp?", _SCALING),
-    ("spec.behavior.scaleDown?", _SCALING),
+    ("", _replicas),
+    ("scaleTargetRef", _REFERENCE, _some_group),
+    ("metrics[]", _metric),
+    ("", _zero_replicas),
+    ("behavior.scaleUp?", _SCALING),
+    ("behavior.scaleDown?", _SCALING),
+    # Declared.
+    ("minReplicas?", check.not_negative),
+    ("maxReplicas", _max_replicas),
+)
+_SCALER_STATUS = rules(
+    ("status.currentReplicas", check.not_negative), ("status.desiredReplicas", check.not_negative)
 )
 
 
@@ -428,12 +506,16 @@ def _metric_text(source: JsonObject, found: JsonObject) -> str:
 STRATEGIES = {
     ("autoscaling", "HorizontalPodAutoscaler"): Strategy(
         default=_default,
-        prepare_status_update=keep_spec,
         validate=check_scaler,
-        validate_update=lambda new, old: check_scaler(new),
+        validate_update=update_scaler,
+        validate_status_update=_SCALER_STATUS.validate_update,
+        prepare_update=_keep_status,
+        prepare_status_update=_keep_spec,
         reset_fields=SPEC_AND_STATUS,
         convert=convert,
+        restore_stored=_keep_stored,
         storage_version="v2",
+        has_generation=True,
         **printed(
             NAME,
             cell("Reference", _scale_target),

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from kubewright.api import FieldError, names
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.printing import AGE, NAME, cell, printed
-from kubewright.devserver.builtin.rules import at_least, one_of, rules
-from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
+from kubewright.devserver.builtin.rules import at_least, one_of, rules, validated
+from kubewright.devserver.builtin.writes import STATUS_KEEPS_SPEC
 from kubewright.devserver.objects import JsonObject, section
 from kubewright.devserver.strategy import Strategy
 
@@ -14,12 +14,7 @@ from kubewright.devserver.strategy import Strategy
 def _one_bound(path: str, spec: JsonObject | None) -> Iterator[FieldError]:
     found = spec or {}
     if found.get("minAvailable") is not None and found.get("maxUnavailable") is not None:
-        shown = {
-            "MinAvailable": found["minAvailable"],
-            "Selector": found.get("selector"),
-            "MaxUnavailable": found["maxUnavailable"],
-            "UnhealthyPodEvictionPolicy": found.get("unhealthyPodEvictionPolicy"),
-        }
+        shown = check.struct(found, "minAvailable selector maxUnavailable unhealthyPodEvictionPolicy", None)
         yield check.invalid_struct(path, shown, "minAvailable and maxUnavailable cannot be both set")
 
 
@@ -32,10 +27,10 @@ _BUDGET = rules(
 )
 _BUDGET_STATUS = rules(
     ("status.conditions", lambda path, value: check.check_conditions(value or (), path)),
-    ("status.disruptionsAllowed", check.not_negative),
-    ("status.currentHealthy", check.not_negative),
-    ("status.desiredHealthy", check.not_negative),
-    ("status.expectedPods", check.not_negative),
+    *(
+        (f"status.{name}", check.not_negative)
+        for name in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+    ),
 )
 _LEASE = rules(
     ("spec.leaseDurationSeconds?", at_least(1, "must be greater than 0")),
@@ -51,15 +46,13 @@ def _drop_coordination(lease: JsonObject) -> None:
 
 STRATEGIES = {
     ("policy", "PodDisruptionBudget"): Strategy(
-        prepare_status_update=keep_spec,
         validate_status_update=_BUDGET_STATUS.validate_update,
-        validate=_BUDGET.validate,
-        validate_update=_BUDGET.validate_update,
+        **validated(_BUDGET),
         # The real server does not check the names of budgets; the storage needs names that fit into a path.
         name_check=names.path_segment,
         has_generation=True,
         allow_unconditional_update=False,
-        reset_fields=SPEC_AND_STATUS,
+        **STATUS_KEEPS_SPEC,
         **printed(
             NAME,
             cell("Min Available", lambda budget: str(section(budget, "spec").get("minAvailable", "N/A"))),
@@ -71,8 +64,7 @@ STRATEGIES = {
     ("coordination.k8s.io", "Lease"): Strategy(
         prepare_create=_drop_coordination,
         prepare_update=lambda new, old: _drop_coordination(new),
-        validate=_LEASE.validate,
-        validate_update=_LEASE.validate_update,
+        **validated(_LEASE),
         allow_unconditional_update=False,
         allow_create_on_update=True,
         **printed(NAME, cell("Holder", "spec.holderIdentity"), AGE),

@@ -17,6 +17,7 @@ from kubewright.devserver.builtin import (
     jobs,
     namespaces,
     networking,
+    pod_certificates,
     rbac,
     services,
     storage,
@@ -38,34 +39,33 @@ _MODULES = (
     jobs,
     namespaces,
     networking,
+    pod_certificates,
     pods,
     rbac,
     services,
     storage,
     workloads,
 )
-# How often the real server repeats the validation of metadata in an update of these kinds.
+# How the real server repeats the validation of metadata in an update of these kinds.
 _META_CHECKS: Mapping[MetaChecks, Mapping[str, str]] = {
-    MetaChecks(0, 0, qualified=False, created=False): {"": "Event", "policy": "PodDisruptionBudget"},
-    MetaChecks(0, 1, qualified=False): {"coordination.k8s.io": "Lease"},
-    MetaChecks(1, 0, qualified=False): {
+    MetaChecks(changes=False, qualified=False, created=False): {"": "Event", "policy": "PodDisruptionBudget"},
+    MetaChecks(qualified=False): {"coordination.k8s.io": "Lease"},
+    MetaChecks(whole=True, changes=False, qualified=False): {
         "admissionregistration.k8s.io": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration",
     },
-    MetaChecks(1, 1, qualified=False): {
+    MetaChecks(whole=True, qualified=False): {
         "apiregistration.k8s.io": "APIService",
         "node.k8s.io": "RuntimeClass",
     },
-    MetaChecks(1, 0): {
-        "": "LimitRange",
+    MetaChecks(whole=True, changes=False): {
+        "": "LimitRange PersistentVolume",
         "discovery.k8s.io": "EndpointSlice",
         "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
         "storage.k8s.io": "CSINode VolumeAttachment",
     },
-    MetaChecks(2, 0): {"": "PersistentVolume"},
-    MetaChecks(1, 1): {
+    MetaChecks(whole=True): {
         "": "ConfigMap Endpoints Namespace Node PersistentVolumeClaim Pod Secret ServiceAccount",
         "apps": "ControllerRevision",
-        "batch": "Job",
         "certificates.k8s.io": "CertificateSigningRequest",
         "networking.k8s.io": "IPAddress Ingress IngressClass",
         "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding Role RoleBinding",

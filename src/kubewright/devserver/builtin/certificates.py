@@ -8,35 +8,27 @@ from typing import Any
 
 from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin.pod_certificates import check_signer_name
 from kubewright.devserver.builtin.printing import AGE, NAME, NONE, cell, printed
-from kubewright.devserver.builtin.rules import at_least, distinct, one_of, required, rules
-from kubewright.devserver.builtin.writes import restore, text_at
-from kubewright.devserver.objects import JsonObject, items, section
+from kubewright.devserver.builtin.rules import at_least, changes, distinct, one_of, required, rules
+from kubewright.devserver.builtin.writes import keep, restore, text_at
+from kubewright.devserver.objects import JsonObject, items, section, words
 from kubewright.devserver.request.identity import UserInfo
 from kubewright.devserver.strategy import PartialSubresource, Strategy
 from kubewright.devserver.strategy.tables import human_duration
 
 GROUP = "certificates.k8s.io"
-USAGES = (
-    *(
-        "any",
-        "cert sign",
-        "client auth",
-        "code signing",
-        "content commitment",
-        "crl sign",
-        "data encipherment",
-    ),
-    *("decipher only", "digital signature", "email protection", "encipher only", "ipsec end system"),
-    *("ipsec tunnel", "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc"),
-    *("ocsp signing", "s/mime", "server auth", "signing", "timestamping"),
+USAGES = words(
+    "any, cert sign, client auth, code signing, content commitment, crl sign, data encipherment, decipher "
+    "only, digital signature, email protection, encipher only, ipsec end system, ipsec tunnel, ipsec "
+    "user, key agreement, key encipherment, microsoft sgc, netscape sgc, ocsp signing, s/mime, server "
+    "auth, signing, timestamping",
+    ", ",
 )
 _DECISIONS = ("Approved", "Denied")
 _PERMANENT = (*_DECISIONS, "Failed")
 _CONDITIONS = "status.conditions"
 _CERTIFICATE = "status.certificate"
-_SIGNER = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/.+")
-_SIGNER_RULE = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
 _BLOCK = re.compile(r"-----BEGIN ([^-]+)-----\s")
 
 
@@ -50,11 +42,6 @@ def _set_requester(request: JsonObject, user: UserInfo) -> None:
             spec[name] = value
         else:
             spec.pop(name, None)
-
-
-def _keep_request(new: JsonObject, old: JsonObject) -> None:
-    restore(new, old, "spec")
-    restore(new, old, "status")
 
 
 def _keep_decisions(new: JsonObject, old: JsonObject) -> None:
@@ -103,17 +90,12 @@ def _pem_request(path: str, encoded: str | None) -> Iterator[FieldError]:
         yield problems.invalid(path, encoded, "PEM block type must be CERTIFICATE REQUEST")
 
 
-def _signer_name(path: str, name: str | None) -> Iterator[FieldError]:
-    if name and not _SIGNER.fullmatch(name):
-        yield problems.invalid(path, name, _SIGNER_RULE)
-
-
 _REQUEST = rules(
     ("spec.request", _pem_request),
     ("spec.usages", required()),
     ("spec.usages[]", one_of(*USAGES)),
     ("spec.usages", distinct),
-    ("spec.signerName", required(), _signer_name),
+    ("spec.signerName", check_signer_name),
     (
         "spec.expirationSeconds?",
         at_least(600, "may not specify a duration less than 600 seconds (10 minutes)"),
@@ -121,38 +103,37 @@ _REQUEST = rules(
 )
 
 
-def _check_approval(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    return [*_check_conditions(new, old), *_removed_conditions(new, old)]
-
-
-def _check_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Check a signer's write: a certificate, once, and no decision."""
-    errors = [*_check_conditions(new, old), *_check_certificate(new, old), *_removed_conditions(new, old)]
+def _signed_once(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
+    """Check that a signer does not decide, and does not replace a certificate."""
     for kind in _DECISIONS:
         if len(_conditions_of(new, kind)) > len(_conditions_of(old, kind)):
             text = f"updates may not add a condition of type {problems.quoted(kind)}"
-            errors.append(problems.forbidden(_CONDITIONS, text))
+            yield problems.forbidden(_CONDITIONS, text)
     present = section(old, "status").get("certificate")
     if present and section(new, "status").get("certificate") != present:
-        errors.append(problems.forbidden(_CERTIFICATE, "updates may not modify existing certificate content"))
-    return errors
+        yield problems.forbidden(_CERTIFICATE, "updates may not modify existing certificate content")
 
 
 def _check_conditions(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
     seen: set[str] = set()
-    contradictory = len({item["type"] for item in _conditions_of(old, *_DECISIONS)}) == len(_DECISIONS)
     for index, condition in enumerate(items(section(new, "status"), "conditions")):
         path, kind = f"{_CONDITIONS}[{index}]", condition.get("type", "")
         if not kind:
             yield problems.required(f"{path}.type")
         allowed = ("True",) if kind in _PERMANENT else ("False", "True", "Unknown")
         yield from check.choice(f"{path}.status", condition.get("status"), allowed)
-        if not contradictory and kind in _DECISIONS and seen & set(_DECISIONS) - {kind}:
-            text = "Approved and Denied conditions are mutually exclusive"
-            yield problems.invalid(_CONDITIONS, kind, text)
         if kind in seen:
             yield problems.duplicate(f"{path}.type", kind)
         seen.add(kind)
+
+
+def _declared(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
+    """Check that a request is not both approved and denied; declared, so this error follows the others."""
+    after, before = ({item["type"] for item in _conditions_of(obj, *_DECISIONS)} for obj in (new, old))
+    if after == set(_DECISIONS) != before:
+        members = [f'conditions[{{"type": "{kind}"}}]' for kind in _DECISIONS]
+        text = f"must specify at most one of: {', '.join(f'`{member}`' for member in members)}"
+        yield problems.invalid(_CONDITIONS, f"{{{', '.join(members)}}}", text)
 
 
 def _removed_conditions(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
@@ -192,13 +173,21 @@ def _state(request: JsonObject) -> str:
 
 STRATEGIES = {
     (GROUP, "CertificateSigningRequest"): Strategy(
-        prepare_update=_keep_request,
+        prepare_update=keep("spec", "status"),
         prepare_status_update=_keep_decisions,
         date=_date_conditions,
         validate=_REQUEST.validate,
+        # Any name is valid.
+        name_check=lambda name: [],
         sign=_set_requester,
-        validate_status_update=_check_status,
-        parts={"approval": PartialSubresource(_keep_certificate, _check_approval)},
+        validate_status_update=changes(
+            _check_conditions, _check_certificate, _removed_conditions, _signed_once, _declared
+        ),
+        parts={
+            "approval": PartialSubresource(
+                _keep_certificate, changes(_check_conditions, _removed_conditions, _declared)
+            )
+        },
         selectable_fields={"spec.signerName": text_at("spec", "signerName")},
         reset_fields={
             "": frozenset({("spec",), ("status",)}),

@@ -2,14 +2,17 @@
 
 import base64
 import json
+from collections.abc import Iterator
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.printing import AGE, NAME, cell, printed
+from kubewright.devserver.builtin.rules import ChangeCheck, immutable, validated
 from kubewright.devserver.builtin.writes import text_at
 from kubewright.devserver.objects import JsonObject, section
 from kubewright.devserver.strategy import Strategy
 
+_MOUNTABLE = "kubernetes.io/enforce-mountable-secrets"
 _MAX_BYTES = 1024 * 1024
 _IMMUTABLE = "field is immutable when `immutable` is set"
 _ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
@@ -55,17 +58,18 @@ def _validate_config_map(obj: JsonObject) -> list[FieldError]:
     return errors
 
 
-def _check_immutable(new: JsonObject, old: JsonObject, *fields: str) -> list[FieldError]:
-    if not old.get("immutable"):
-        return []
-    changed = [field for field in fields if section(new, field) != section(old, field)]
-    if not new.get("immutable"):
-        changed.insert(0, "immutable")
-    return [problems.forbidden(field, _IMMUTABLE) for field in changed]
+def _immutable(*fields: str) -> ChangeCheck:
+    """Make the check that an object that is immutable stays so, and keeps its fields."""
 
+    def run(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
+        if old.get("immutable"):
+            if not new.get("immutable"):
+                yield problems.forbidden("immutable", _IMMUTABLE)
+            for field in fields:
+                if section(new, field) != section(old, field):
+                    yield problems.forbidden(field, _IMMUTABLE)
 
-def _update_config_map(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    return [*_check_immutable(new, old, "data", "binaryData"), *_validate_config_map(new)]
+    return run
 
 
 def _default_secret(secret: JsonObject) -> None:
@@ -87,8 +91,9 @@ def _validate_secret(secret: JsonObject) -> list[FieldError]:
         errors.append(problems.required(f"metadata.annotations[{_ACCOUNT_ANNOTATION}]"))
     if kind == "kubernetes.io/basic-auth" and "username" not in data and "password" not in data:
         errors += [problems.required(f"data[{key}]") for key in ("username", "password")]
-    if kind in _REQUIRED_KEYS:
-        errors += [error for key in _JSON_KEYS if key in data for error in _check_json(key, data[key])]
+    for key in _REQUIRED_KEYS.get(kind, ()):
+        if key in _JSON_KEYS and key in data:
+            errors += _check_json(key, data[key])
     return errors
 
 
@@ -132,11 +137,6 @@ def _keep_secret_type(new: JsonObject, old: JsonObject) -> None:
         new["type"] = old.get("type")
 
 
-def _update_secret(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    errors = check.unchanged("type", new.get("type"), old.get("type"))
-    return [*errors, *_check_immutable(new, old, "data"), *_validate_secret(new)]
-
-
 def _clean_secrets(account: JsonObject) -> None:
     """Keep only the names of the secrets of a ServiceAccount."""
     if account.get("secrets"):
@@ -149,25 +149,33 @@ def _number_of_keys(obj: JsonObject) -> int:
     return sum(len(obj.get(field) or ()) for field in ("data", "binaryData"))
 
 
+def _warn_about_account(new: JsonObject, old: JsonObject | None) -> list[str]:
+    held_before = old is not None and _MOUNTABLE in section(old["metadata"], "annotations")
+    if held_before or _MOUNTABLE not in section(new["metadata"], "annotations"):
+        return []
+    text = "deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"
+    return [f"metadata.annotations[{_MOUNTABLE}]: {text}"]
+
+
 STRATEGIES = {
     ("", "ConfigMap"): Strategy(
-        validate=_validate_config_map,
-        validate_update=_update_config_map,
+        **validated(_validate_config_map, first=[_immutable("data", "binaryData")]),
         **printed(NAME, cell("Data", _number_of_keys), AGE),
     ),
     ("", "Secret"): Strategy(
         default=_default_secret,
         prepare_update=_keep_secret_type,
-        validate=_validate_secret,
+        **validated(_validate_secret, first=[immutable("type"), _immutable("data")]),
         warnings=_warn_about_secret,
-        validate_update=_update_secret,
         selectable_fields={"type": text_at("type")},
         **printed(NAME, cell("Type", "type"), cell("Data", _number_of_keys), AGE),
     ),
     ("", "ServiceAccount"): Strategy(
+        warnings=_warn_about_account,
         prepare_create=_clean_secrets,
         prepare_update=lambda new, old: _clean_secrets(new),
         returns_deleted=True,
+        optional_keys=True,
         **printed(NAME, AGE),
     ),
 }

@@ -19,7 +19,8 @@ from kubewright.devserver.builtin.printing import (
     printed,
     selector_text,
 )
-from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
+from kubewright.devserver.builtin.rules import defaults, validated
+from kubewright.devserver.builtin.writes import STATUS_KEEPS_SPEC
 from kubewright.devserver.objects import JsonObject, section
 from kubewright.devserver.strategy import Strategy, TableColumn
 from kubewright.devserver.strategy.tables import age
@@ -40,26 +41,29 @@ _FIELDS: tuple[tuple[int, int, dict[str, int]], ...] = (
 )
 
 
+_DEFAULTS = defaults(
+    ("spec.concurrencyPolicy!", "Allow"),
+    ("spec.suspend", False),
+    ("spec.successfulJobsHistoryLimit", 3),
+    ("spec.failedJobsHistoryLimit", 1),
+    ("spec.jobTemplate.spec", {}),
+    ("spec.jobTemplate.spec.podFailurePolicy?.rules[].onPodConditions[].status!", "True"),
+)
+
+
 def _default_cron_job(job: JsonObject) -> None:
-    spec: JsonObject = job.setdefault("spec", {})
-    spec["concurrencyPolicy"] = spec.get("concurrencyPolicy") or "Allow"
-    spec.setdefault("suspend", False)
-    spec.setdefault("successfulJobsHistoryLimit", 3)
-    spec.setdefault("failedJobsHistoryLimit", 1)
-    inner: JsonObject = spec.setdefault("jobTemplate", {}).setdefault("spec", {})
-    default_pod_spec(template_of(inner)["spec"])
+    _DEFAULTS(job)
+    default_pod_spec(template_of(job["spec"]["jobTemplate"]["spec"])["spec"])
 
 
 def _validate_cron_job(job: JsonObject) -> list[FieldError]:
     spec, name = job["spec"], job["metadata"].get("name", "")
     errors: list[FieldError] = []
     schedule, zone = spec.get("schedule", ""), spec.get("timeZone")
-    if not schedule:
-        errors.append(problems.required("spec.schedule"))
-    elif "TZ=" in schedule or "CRON_TZ=" in schedule:
+    if "TZ=" in schedule or "CRON_TZ=" in schedule:
         text = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
         errors.append(problems.invalid("spec.schedule", schedule, text))
-    elif reason := schedule_error(schedule):
+    elif schedule and (reason := schedule_error(schedule)):
         errors.append(problems.invalid("spec.schedule", schedule, reason))
     errors += check.none_negative(spec, "spec", "startingDeadlineSeconds")
     if zone is not None:
@@ -75,6 +79,9 @@ def _validate_cron_job(job: JsonObject) -> list[FieldError]:
     if len(name) > _MAX_CRON_NAME:
         text = f"must be no more than {_MAX_CRON_NAME} characters"
         errors.append(problems.invalid("metadata.name", name, text))
+    if not schedule:
+        # Declared, so it follows the others.
+        errors.append(problems.required("spec.schedule"))
     return errors
 
 
@@ -112,7 +119,7 @@ def _parse(schedule: str) -> None:
         return
     fields = schedule.split()
     if len(fields) != len(_FIELDS):
-        raise CronSyntaxError(f"expected exactly 5 fields, found {len(fields)}: [{schedule}]")
+        raise CronSyntaxError(f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]")
     for field, (low, high, names) in zip(fields, _FIELDS, strict=True):
         for part in field.split(","):
             _parse_range(part, low, high, names)
@@ -167,12 +174,10 @@ def _selector(job: JsonObject) -> str:
 STRATEGIES = {
     ("batch", "CronJob"): Strategy(
         default=_default_cron_job,
-        prepare_status_update=keep_spec,
-        validate=_validate_cron_job,
+        **validated(_validate_cron_job),
         warnings=warn_about_template("spec", "jobTemplate", "spec", "template", named=True),
-        validate_update=lambda new, old: _validate_cron_job(new),
         has_generation=True,
-        reset_fields=SPEC_AND_STATUS,
+        **STATUS_KEEPS_SPEC,
         **printed(
             NAME,
             cell("Schedule", "spec.schedule"),

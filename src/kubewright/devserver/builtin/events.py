@@ -51,20 +51,8 @@ _NEW_ALWAYS: JsonObject = {
 }
 
 
-_OBJECT = {
-    "kind": "Kind",
-    "namespace": "Namespace",
-    "name": "Name",
-    "uid": "UID",
-    "apiVersion": "APIVersion",
-    "resourceVersion": "ResourceVersion",
-    "fieldPath": "FieldPath",
-}
-_STRUCTS = {
-    "involvedObject": _OBJECT,
-    "related": _OBJECT,
-    "source": {"component": "Component", "host": "Host"},
-}
+_OBJECT = "kind namespace name uid apiVersion resourceVersion fieldPath"
+_STRUCTS = {"involvedObject": _OBJECT, "related": _OBJECT, "source": "component host"}
 # The real server compares the reason twice.
 _IMMUTABLE = (
     *("involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reason"),
@@ -146,12 +134,11 @@ def _validate_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
         if value != old.get(name):
             shown = "reportingController" if name == "reportingComponent" else name
             if name in _STRUCTS and value is not None:
-                struct = {go_name: value.get(field, "") for field, go_name in _STRUCTS[name].items()}
+                struct = check.struct(value, _STRUCTS[name])
                 errors.append(check.invalid_struct(shown, struct, check.IMMUTABLE))
             else:
-                errors.append(
-                    problems.invalid(shown, _ZERO.get(name) if value is None else value, check.IMMUTABLE)
-                )
+                value = _ZERO.get(name) if value is None else value
+                errors.append(problems.invalid(shown, value, check.IMMUTABLE))
     return errors
 
 
@@ -193,9 +180,8 @@ def _legacy(event: JsonObject, *, new_group: bool) -> list[FieldError]:
 
 
 def _fields(new_group: bool) -> dict[str, Callable[[JsonObject], str]]:
-    parts = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
     target = "regarding" if new_group else "involvedObject"
-    found = {f"{target}.{part}": text_at(target, part) for part in parts}
+    found = {f"{target}.{part}": text_at(target, part) for part in _OBJECT.split()}
     controller = "reportingController" if new_group else "reportingComponent"
     found |= {part: text_at(part) for part in ("reason", "type", controller)}
     source = text_at("deprecatedSource" if new_group else "source", "component")

@@ -2,12 +2,12 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kubewright.api import FieldError, Quantity, QuantityError, SelectorError, names, problems
 from kubewright.api import label_selector as structured_selector
-from kubewright.devserver.objects import JsonObject, items
+from kubewright.devserver.objects import JsonObject, is_list, is_object, items, words
 
 IMMUTABLE = "field is immutable"
 PORT_RANGE = "must be between 1 and 65535, inclusive"
@@ -26,21 +26,12 @@ _SEARCH_TEXT = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must "
     f"start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SEARCH}')"
 )
-_NEEDS_VALUES = ("In", "NotIn")
-_NEEDS_NO_VALUES = ("Exists", "DoesNotExist")
 # Quantities of these resources are integers, because they count objects.
 _STANDARD_INTEGERS = frozenset(
-    {
-        "pods",
-        "resourcequotas",
-        "services",
-        "replicationcontrollers",
-        "secrets",
-        "configmaps",
-        "persistentvolumeclaims",
-        "services.nodeports",
-        "services.loadbalancers",
-    }
+    words(
+        "pods resourcequotas services replicationcontrollers secrets configmaps persistentvolumeclaims "
+        "services.nodeports services.loadbalancers"
+    )
 )
 _REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 _REASON_TEXT = (
@@ -48,6 +39,12 @@ _REASON_TEXT = (
     "characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  "
     f"or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '{_REASON}')"
 )
+_GO_NAMES = {
+    "apiGroup": "APIGroup",
+    "apiVersion": "APIVersion",
+    "seLinuxOptions": "SELinuxOptions",
+    "uid": "UID",
+}
 _MAX_REASON = 1024
 _MAX_MESSAGE = 32768
 
@@ -55,6 +52,11 @@ _MAX_MESSAGE = 32768
 def named(path: str, value: str, reasons: Sequence[str]) -> list[FieldError]:
     """Report each reason for which a name is invalid."""
     return [problems.invalid(path, value, text) for text in reasons]
+
+
+def name(path: str, value: str | None, syntax: Callable[[str], list[str]]) -> list[FieldError]:
+    """Check a name that must be set."""
+    return named(path, value, syntax(value)) if value else [problems.required(path)]
 
 
 def not_negative(path: str, value: Any) -> list[FieldError]:
@@ -79,6 +81,11 @@ def choice(path: str, value: Any, choices: Sequence[str]) -> list[FieldError]:
 def one_of(path: str, value: Any, choices: Sequence[str]) -> list[FieldError]:
     """Check that a value is one of a few."""
     return [] if value in choices else [problems.not_supported(path, value, choices)]
+
+
+def optional(path: str, value: Any, choices: Sequence[str]) -> list[FieldError]:
+    """Check that a value, if it is set, is one of a few."""
+    return [] if value is None else one_of(path, value, choices)
 
 
 def port(path: str, value: int) -> list[FieldError]:
@@ -122,23 +129,24 @@ def label_selector(path: str, selector: JsonObject | None) -> list[FieldError]:
         return []
     errors = labels(f"{path}.matchLabels", selector.get("matchLabels"))
     for index, item in enumerate(items(selector, "matchExpressions")):
-        where = f"{path}.matchExpressions[{index}]"
-        operator, values = item.get("operator", ""), items(item, "values")
-        if operator in _NEEDS_VALUES:
-            if not values:
-                text = "must be specified when `operator` is 'In' or 'NotIn'"
-                errors.append(problems.required(f"{where}.values", text))
-        elif operator in _NEEDS_NO_VALUES:
-            if values:
-                text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                errors.append(problems.forbidden(f"{where}.values", text))
-        else:
-            errors.append(problems.invalid(f"{where}.operator", operator, "not a valid selector operator"))
-        key = item.get("key", "")
+        where, key = f"{path}.matchExpressions[{index}]", item.get("key", "")
+        errors += selector_values(where, item)
         errors += named(f"{where}.key", key, names.qualified_name(key))
-        for position, value in enumerate(values):
+        for position, value in enumerate(items(item, "values")):
             errors += named(f"{where}.values[{position}]", value, names.label_value(value))
     return errors
+
+
+def selector_values(path: str, item: JsonObject) -> list[FieldError]:
+    """Check the operator of an expression, and that it has values if the operator needs some."""
+    operator, values = item.get("operator", ""), items(item, "values")
+    if operator in ("In", "NotIn"):
+        text = "must be specified when `operator` is 'In' or 'NotIn'"
+        return [] if values else [problems.required(f"{path}.values", text)]
+    if operator in ("Exists", "DoesNotExist"):
+        text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+        return [problems.forbidden(f"{path}.values", text)] if values else []
+    return [problems.invalid(f"{path}.operator", operator, "not a valid selector operator")]
 
 
 def selects(selector: JsonObject, found: Mapping[str, str]) -> bool | None:
@@ -151,7 +159,18 @@ def selects(selector: JsonObject, found: Mapping[str, str]) -> bool | None:
 
 def unchanged(path: str, new: Any, old: Any) -> list[FieldError]:
     """Check that a field keeps its value."""
-    return [] if new == old else [problems.invalid(path, new, IMMUTABLE)]
+    return [] if alike(new, old) else [problems.invalid(path, new, IMMUTABLE)]
+
+
+def alike(new: Any, old: Any) -> bool:
+    """Return True if two values are equal to Kubernetes, which does not distinguish an empty list from none."""
+    if new == old:
+        return True
+    if is_object(new) and is_object(old):
+        return all(alike(new.get(name), old.get(name)) for name in new | old)
+    if is_list(new) and is_list(old):
+        return len(new) == len(old) and all(map(alike, new, old))
+    return new in (None, []) and old in (None, [])
 
 
 def quantity(value: Any) -> Quantity:
@@ -180,7 +199,9 @@ def is_counted(name: str) -> bool:
 
 def is_extended(name: str) -> bool:
     """Return True if a resource is an extended resource, such as example.com/gpu."""
-    return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
+    if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
+        return False
+    return not names.qualified_name(f"requests.{name}")
 
 
 def domain_prefixed_path(path: str, value: str) -> list[FieldError]:
@@ -236,8 +257,11 @@ def check_conditions(conditions: Sequence[JsonObject], path: str) -> Iterator[Fi
         if kind in seen:
             yield problems.duplicate(f"{where}.type", kind)
         seen.add(kind)
-        yield from named(f"{where}.type", kind, names.qualified_name(kind))
-        yield from one_of(f"{where}.status", condition.get("status", ""), ("False", "True", "Unknown"))
+        if kind:
+            yield from named(f"{where}.type", kind, names.qualified_name(kind))
+        else:
+            yield problems.required(f"{where}.type", "is required")
+        yield from choice(f"{where}.status", condition.get("status"), ("False", "True", "Unknown"))
         if (generation := condition.get("observedGeneration", 0)) < 0:
             text = "must be greater than or equal to zero"
             yield problems.invalid(f"{where}.observedGeneration", generation, text)
@@ -256,6 +280,13 @@ def _condition_texts(condition: JsonObject, path: str) -> Iterator[FieldError]:
         yield problems.too_long(f"{path}.reason", _MAX_REASON)
     if len(condition.get("message", "").encode()) > _MAX_MESSAGE:
         yield problems.too_long(f"{path}.message", _MAX_MESSAGE)
+
+
+def struct(value: Mapping[str, Any], fields: str, missing: Any = "") -> dict[str, Any]:
+    """Return fields of an object, which are listed with spaces between them, by their names in Go."""
+    return {
+        _GO_NAMES.get(name) or name[0].upper() + name[1:]: value.get(name, missing) for name in fields.split()
+    }
 
 
 class StructError(FieldError, frozen=True):

@@ -13,11 +13,16 @@ from kubewright.devserver.builtin.rules import (
     at_most,
     between,
     defaults,
+    first,
+    fits,
+    given,
+    missing,
     named,
     one_of,
     required,
     rules,
     unique,
+    validated,
 )
 from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Strategy
@@ -27,7 +32,6 @@ _EXEMPT = "exempt"
 _MAX_QUEUES = 10_000_000
 _MAX_ENTROPY_BITS = 60
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
-_SUBJECTS = {"Group": "group", "ServiceAccount": "serviceAccount", "User": "user"}
 
 
 def _first_precedence(path: str, schema: JsonObject) -> Iterator[FieldError]:
@@ -40,30 +44,6 @@ def _distinguisher(path: str, method: JsonObject) -> Iterator[FieldError]:
     if method.get("type") not in ("ByNamespace", "ByUser"):
         shown, text = {"Type": method.get("type", "")}, 'supported values: "ByNamespace", "ByUser"'
         yield check.unsupported_struct(f"{path}.type", shown, text)
-
-
-def _subject(path: str, subject: JsonObject) -> Iterator[FieldError]:
-    kind = subject.get("kind", "")
-    if kind not in _SUBJECTS:
-        yield problems.not_supported(f"{path}.kind", kind, tuple(_SUBJECTS))
-        return
-    field = _SUBJECTS[kind]
-    if subject.get(field) is None:
-        yield problems.required(f"{path}.{field}", f"{field} is required when subject kind is '{kind}'")
-    else:
-        yield from (_SERVICE_ACCOUNT if kind == "ServiceAccount" else _NAMED)(
-            f"{path}.{field}", subject[field]
-        )
-    for other, name in _SUBJECTS.items():
-        if other != kind and subject.get(name) is not None:
-            text = f"{name} is forbidden when subject kind is not '{other}'"
-            yield problems.forbidden(f"{path}.{name}", text)
-
-
-def _some_rule(path: str, rule: JsonObject) -> Iterator[FieldError]:
-    if not items(rule, "resourceRules") and not items(rule, "nonResourceRules"):
-        text = "at least one of resourceRules and nonResourceRules has to be non-empty"
-        yield problems.required(path, text)
 
 
 def _verbs(path: str, verbs: Sequence[str] | None) -> Iterator[FieldError]:
@@ -88,39 +68,39 @@ def _only_wildcard(title: str, otherwise: FieldRule | None = None) -> FieldRule:
     return run
 
 
-def _some_namespace(path: str, rule: JsonObject) -> Iterator[FieldError]:
-    if not items(rule, "namespaces") and not rule.get("clusterScope"):
-        text = "resource rules that are not cluster scoped must supply at least one namespace"
-        yield problems.required(f"{path}.namespaces", text)
-
-
 def _namespace(path: str, name: str) -> Iterator[FieldError]:
     for text in names.dns1123_label(name):
         reason = f"each member of this list must be '*' or a DNS-1123 label; {text}"
         yield problems.invalid(path, name, reason)
 
 
-def _url_path(path: str, text: str) -> Iterator[FieldError]:
-    reason = ""
-    if not text:
-        reason = "must not be empty"
-    elif not text.startswith("/"):
-        reason = "must start with slash"
-    elif " " in text:
-        reason = "must not contain white-space"
-    elif "//" in text:
-        reason = "must not contain double slash"
-    elif "*" in text and (text.count("*") > 1 or not text.endswith("/*")):
-        reason = "wildcard can only do suffix matching"
-    if reason:
-        yield problems.invalid(path, text, reason)
-
-
+_URL_PATH = first(
+    fits(bool, "must not be empty"),
+    fits(lambda text: text.startswith("/"), "must start with slash"),
+    fits(lambda text: " " not in text, "must not contain white-space"),
+    fits(lambda text: "//" not in text, "must not contain double slash"),
+    fits(lambda text: "*" not in text.removesuffix("/*"), "wildcard can only do suffix matching"),
+)
 _NAMED = rules(("name", required()))
 _SERVICE_ACCOUNT = rules(
     ("name", required()),
     ("{name!=*}.name", named(names.dns1123_subdomain)),
     ("namespace", named(names.dns1123_label, required="must specify namespace for service account")),
+)
+_SUBJECT = rules(
+    ("kind", one_of("Group", "ServiceAccount", "User")),
+    ("{kind=Group}.group", given(_NAMED, "group is required when subject kind is 'Group'")),
+    (
+        "{kind=ServiceAccount}.serviceAccount",
+        given(_SERVICE_ACCOUNT, "serviceAccount is required when subject kind is 'ServiceAccount'"),
+    ),
+    ("{kind=User}.user", given(_NAMED, "user is required when subject kind is 'User'")),
+    ("{kind=ServiceAccount|User}.group", absent("group is forbidden when subject kind is not 'Group'")),
+    (
+        "{kind=Group|User}.serviceAccount",
+        absent("serviceAccount is forbidden when subject kind is not 'ServiceAccount'"),
+    ),
+    ("{kind=Group|ServiceAccount}.user", absent("user is forbidden when subject kind is not 'User'")),
 )
 _RESOURCE_RULE = rules(
     ("verbs", required("verbs must contain at least one value"), _verbs),
@@ -130,7 +110,10 @@ _RESOURCE_RULE = rules(
         _only_wildcard("api groups"),
     ),
     ("resources", required("resource rules must supply at least one resource"), _only_wildcard("resources")),
-    ("", _some_namespace),
+    (
+        "{!namespaces}{clusterScope!=true}.namespaces",
+        missing("resource rules that are not cluster scoped must supply at least one namespace"),
+    ),
     ("namespaces", _only_wildcard("namespaces", _namespace)),
 )
 _NON_RESOURCE_RULE = rules(
@@ -138,8 +121,18 @@ _NON_RESOURCE_RULE = rules(
     (
         "nonResourceURLs",
         required("nonResourceURLs must contain at least one value"),
-        _only_wildcard("non-resource URLs", _url_path),
+        _only_wildcard("non-resource URLs", _URL_PATH),
     ),
+)
+_RULE = rules(
+    ("subjects", required("subjects must contain at least one value")),
+    ("subjects[]", _SUBJECT),
+    (
+        "{!resourceRules}{!nonResourceRules}",
+        missing("at least one of resourceRules and nonResourceRules has to be non-empty"),
+    ),
+    ("resourceRules[]", _RESOURCE_RULE),
+    ("nonResourceRules[]", _NON_RESOURCE_RULE),
 )
 _CONDITIONS = rules(("status.conditions", unique("type", after=rules(("type", required())))))
 _SCHEMA = rules(
@@ -154,11 +147,7 @@ _SCHEMA = rules(
         "spec.priorityLevelConfiguration.name",
         named(names.dns1123_subdomain, required="must reference a priority level"),
     ),
-    ("spec.rules[].subjects", required("subjects must contain at least one value")),
-    ("spec.rules[].subjects[]", _subject),
-    ("spec.rules[]", _some_rule),
-    ("spec.rules[].resourceRules[]", _RESOURCE_RULE),
-    ("spec.rules[].nonResourceRules[]", _NON_RESOURCE_RULE),
+    ("spec.rules[]", _RULE),
     ("", _CONDITIONS),
 )
 
@@ -199,28 +188,25 @@ _QUEUING = rules(
 )
 _LIMITED = rules(
     ("nominalConcurrencyShares?", _NOT_NEGATIVE),
-    (
-        "limitResponse{type=Reject}.queuing",
-        absent("must be nil if limited.limitResponse.type is not Limited"),
-    ),
     ("limitResponse{type=Queue}.queuing?", _QUEUING),
-    (
-        "limitResponse{type=Queue}{!queuing}.queuing",
-        required("must not be empty if limited.limitResponse.type is Limited"),
-    ),
-    ("limitResponse.type", one_of("Queue", "Reject", required=True)),
+    ("limitResponse{type}.type", one_of("Queue", "Reject")),
     ("lendablePercent?", _PERCENT),
     ("borrowingLimitPercent?", at_least(0, "if specified, must be a non-negative integer")),
 )
 _LEVEL = rules(
     ("", _exempt_level),
-    ("spec{type=Exempt}.limited", absent("must be nil if the type is not Limited")),
     ("spec{type=Exempt}.exempt?", _SHARES),
-    ("spec{type=Limited}.exempt", absent("must be nil if the type is Limited")),
-    ("spec{type=Limited}{!limited}.limited", required("must not be empty when type is Limited")),
     ("spec{type=Limited}.limited?", _LIMITED),
-    ("spec.type", one_of("Exempt", "Limited", required=True)),
+    ("spec{type}.type", one_of("Exempt", "Limited")),
     ("", _CONDITIONS),
+    # Declared.
+    ("spec{type!=Exempt}.exempt", absent()),
+    ("spec{type!=Limited}.limited", absent()),
+    ("spec{type=Limited}{!limited}.limited", required()),
+    ("spec.type", required()),
+    ("spec.limited?.limitResponse{type!=Queue}.queuing", absent()),
+    ("spec.limited?.limitResponse{type=Queue}{!queuing}.queuing", required()),
+    ("spec.limited?.limitResponse.type", required()),
 )
 
 
@@ -236,8 +222,7 @@ _QUEUES = "spec.limited.limitResponse.queuing"
 STRATEGIES = {
     (GROUP, "FlowSchema"): Strategy(
         default=defaults(("spec.matchingPrecedence!", 1000)),
-        validate=_SCHEMA.validate,
-        validate_update=_SCHEMA.validate_update,
+        **validated(_SCHEMA),
         validate_status_update=_CONDITIONS.validate_update,
         has_generation=True,
         **printed(
@@ -259,8 +244,7 @@ STRATEGIES = {
             ("spec.limited?.limitResponse?.queuing?.handSize!", 8),
             ("spec.limited?.limitResponse?.queuing?.queueLengthLimit!", 50),
         ),
-        validate=_LEVEL.validate,
-        validate_update=_LEVEL.validate_update,
+        **validated(_LEVEL),
         validate_status_update=_CONDITIONS.validate_update,
         has_generation=True,
         **printed(

@@ -18,12 +18,17 @@ from kubewright.devserver.builtin.printing import (
     printed,
     selector_text,
 )
-from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, number_at
-from kubewright.devserver.objects import JsonObject, items, section
+from kubewright.devserver.builtin.rules import defaults, immutable
+from kubewright.devserver.builtin.writes import STATUS_KEEPS_SPEC, number_at
+from kubewright.devserver.objects import JsonObject, copy, items, section, words
 from kubewright.devserver.objects.clock import parse_time
 from kubewright.devserver.strategy import Strategy, TableColumn
 from kubewright.devserver.strategy.tables import human_duration
 
+_COUNTS = words(
+    "parallelism completions activeDeadlineSeconds backoffLimit ttlSecondsAfterFinished "
+    "backoffLimitPerIndex maxFailedIndexes"
+)
 _MODES = ("NonIndexed", "Indexed")
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 _STATUSES = ("False", "True", "Unknown")
@@ -37,27 +42,10 @@ _MAX_INDEXES = 64 * 1024
 _NEEDS_INDEXED = "requires indexed completion mode"
 _STATUS = "status"
 _CONDITIONS = f"{_STATUS}.conditions"
-# Conditions that exclude each other, and conditions that need another one.
-_EXCLUSIVE = (
-    ("Complete", "Failed", "cannot set Complete=True and Failed=true conditions"),
-    ("Complete", "FailureTarget", "cannot set Complete=True and FailureTarget=true conditions"),
-)
-_DEPENDENT = (
-    ("Failed", "FailureTarget", "cannot set Failed=True condition without the FailureTarget=true condition"),
-    (
-        "Complete",
-        "SuccessCriteriaMet",
-        "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
-    ),
-)
-_NEVER_TOGETHER = (
-    ("SuccessCriteriaMet", "Failed", "cannot set SuccessCriteriaMet=True and Failed=true conditions"),
-    (
-        "SuccessCriteriaMet",
-        "FailureTarget",
-        "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions",
-    ),
-)
+# Conditions that exclude each other when one of them changes, that need another one, and that always exclude each other.
+_EXCLUSIVE = (("Complete", "Failed"), ("Complete", "FailureTarget"))
+_DEPENDENT = (("Failed", "FailureTarget"), ("Complete", "SuccessCriteriaMet"))
+_NEVER_TOGETHER = (("SuccessCriteriaMet", "Failed"), ("SuccessCriteriaMet", "FailureTarget"))
 _UID = "batch.kubernetes.io/controller-uid"
 _UID_LABELS = ("controller-uid", _UID)
 _NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
@@ -65,25 +53,14 @@ _NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 
 def check_job_spec(spec: JsonObject, path: str) -> Iterator[FieldError]:
     """Check the spec of a Job, without its selector."""
-    yield from check.none_negative(
-        spec,
-        path,
-        "parallelism",
-        "completions",
-        "activeDeadlineSeconds",
-        "backoffLimit",
-        "ttlSecondsAfterFinished",
-        "backoffLimitPerIndex",
-        "maxFailedIndexes",
-    )
+    yield from check.none_negative(spec, path, *_COUNTS)
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         text = "when maxFailedIndexes is specified"
         yield problems.required(f"{path}.backoffLimitPerIndex", text)
     if (manager := spec.get("managedBy")) is not None:
         yield from _managed_by(manager, f"{path}.managedBy")
     mode = spec.get("completionMode")
-    if mode is not None:
-        yield from check.one_of(f"{path}.completionMode", mode, _MODES)
+    yield from check.optional(f"{path}.completionMode", mode, _MODES)
     if mode == "Indexed":
         yield from _indexed(spec, path)
     elif mode in (None, "NonIndexed"):
@@ -133,16 +110,13 @@ def _policies(spec: JsonObject, path: str) -> Iterator[FieldError]:
         yield from _failure_policy(spec, items(failure, "rules"), f"{path}.podFailurePolicy.rules")
     if success is not None and spec.get("completionMode") != "Indexed":
         rules = [
-            {"SucceededIndexes": rule.get("succeededIndexes"), "SucceededCount": rule.get("succeededCount")}
-            for rule in items(success, "rules")
+            check.struct(rule, "succeededIndexes succeededCount", None) for rule in items(success, "rules")
         ]
         yield invalid_struct(f"{path}.successPolicy", {"Rules": rules or None}, _NEEDS_INDEXED)
     elif success is not None:
         yield from _success_policy(spec, items(success, "rules"), f"{path}.successPolicy.rules")
-    replacement = spec.get("podReplacementPolicy")
-    if replacement is not None:
-        choices = ("Failed",) if failure is not None else ("Failed", "TerminatingOrFailed")
-        yield from check.one_of(f"{path}.podReplacementPolicy", replacement, choices)
+    choices = ("Failed",) if failure is not None else ("Failed", "TerminatingOrFailed")
+    yield from check.optional(f"{path}.podReplacementPolicy", spec.get("podReplacementPolicy"), choices)
 
 
 def _failure_policy(spec: JsonObject, rules: list[JsonObject], path: str) -> Iterator[FieldError]:
@@ -337,15 +311,15 @@ def _status_conditions(new: JsonObject, old: JsonObject) -> Iterator[FieldError]
     def invalid(text: str) -> FieldError:
         return problems.invalid(_CONDITIONS, problems.OMITTED, text)
 
-    for one, other, text in _EXCLUSIVE:
+    for one, other in _EXCLUSIVE:
         if {one, other} <= after and changed & {one, other}:
-            yield invalid(text)
-    for one, other, text in _DEPENDENT:
+            yield invalid(f"cannot set {one}=True and {other}=true conditions")
+    for one, other in _DEPENDENT:
         if one in after and other not in after and changed & {one, other}:
-            yield invalid(text)
-    for one, other, text in _NEVER_TOGETHER:
+            yield invalid(f"cannot set {one}=True condition without the {other}=true condition")
+    for one, other in _NEVER_TOGETHER:
         if {one, other} <= after:
-            yield invalid(text)
+            yield invalid(f"cannot set {one}=True and {other}=true conditions")
     if "SuccessCriteriaMet" in before - after:
         yield invalid("cannot disable the SuccessCriteriaMet=True condition")
     for kind in ("Failed", "Complete", "FailureTarget"):
@@ -394,6 +368,14 @@ def _status_indexes(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
         yield problems.invalid(f"{_STATUS}.failedIndexes", failed, text)
 
 
+_DEFAULTS = defaults(
+    ("spec.completionMode", "NonIndexed"),
+    ("spec.suspend", False),
+    ("spec.manualSelector", False),
+    ("spec.podFailurePolicy?.rules[].onPodConditions[].status!", "True"),
+)
+
+
 def _default_job(job: JsonObject) -> None:
     spec: JsonObject = job.setdefault("spec", {})
     if spec.get("completions") is None and spec.get("parallelism") is None:
@@ -401,15 +383,10 @@ def _default_job(job: JsonObject) -> None:
     spec.setdefault("parallelism", 1)
     if spec.get("backoffLimit") is None:
         spec["backoffLimit"] = 6 if spec.get("backoffLimitPerIndex") is None else 2147483647
-    spec.setdefault("completionMode", "NonIndexed")
-    spec.setdefault("suspend", False)
-    spec.setdefault("manualSelector", False)
+    _DEFAULTS(job)
     if spec.get("podReplacementPolicy") is None:
         failing = spec.get("podFailurePolicy") is not None
         spec["podReplacementPolicy"] = "Failed" if failing else "TerminatingOrFailed"
-    for rule in items(section(spec, "podFailurePolicy"), "rules"):
-        for pattern in items(rule, "onPodConditions"):
-            pattern["status"] = pattern.get("status") or "True"
     template = template_of(spec)
     default_pod_spec(template["spec"])
     labels: dict[str, str] | None = template["metadata"].get("labels")
@@ -423,21 +400,25 @@ def _prepare_job(job: JsonObject) -> None:
     if spec.get("manualSelector"):
         return
     labels: dict[str, str] = dict(section(template_of(spec)["metadata"], "labels"))
-    # A Job without labels gets those of its Pods. The real server adds them only when it reads the Job back, so
-    # it reports a name that is too long for a label only once, for the Pods.
-    own = metadata.get("labels")
-    same = own is template_of(spec)["metadata"].get("labels") or not (own or labels)
-    shared = same and not names.label_value(metadata.get("name", ""))
-    for name in _UID_LABELS:
-        labels[name] = metadata["uid"]
-    for name in _NAME_LABELS:
-        labels[name] = metadata.get("name", "")
+    # A Job without labels has those of its Pods. If these have none either, it gets them when it is read.
+    shared = bool(labels) and metadata.get("labels") is template_of(spec)["metadata"].get("labels")
+    labels = _generated_labels(metadata) | labels
     template_of(spec)["metadata"]["labels"] = dict(sorted(labels.items()))
     if shared:
         metadata["labels"] = dict(sorted(labels.items()))
     selector: JsonObject = section(spec, "selector")
-    matched = {**section(selector, "matchLabels"), _UID: metadata["uid"]}
+    matched = {_UID: metadata["uid"], **section(selector, "matchLabels")}
     spec["selector"] = {**selector, "matchLabels": dict(sorted(matched.items()))}
+
+
+def _generated_labels(metadata: JsonObject) -> dict[str, str]:
+    """Return the labels that the Pods of a Job have unless it has a manual selector, in the order of their checks."""
+    uid, name = (str(metadata.get(field, "")) for field in ("uid", "name"))
+    return {
+        label: value
+        for labels in zip(_UID_LABELS, _NAME_LABELS, strict=True)
+        for label, value in zip(labels, (uid, name), strict=True)
+    }
 
 
 def _validate_job(job: JsonObject) -> list[FieldError]:
@@ -445,12 +426,23 @@ def _validate_job(job: JsonObject) -> list[FieldError]:
     selector: JsonObject | None = spec.get("selector")
     errors: list[FieldError] = []
     if not spec.get("manualSelector") and selector is not None:
-        uid, name = (str(job["metadata"].get(field, "")) for field in ("uid", "name"))
-        expected = {**dict.fromkeys(_UID_LABELS, uid), **dict.fromkeys(_NAME_LABELS, name)}
+        expected = _generated_labels(job["metadata"])
+        labels: JsonObject = section(spec["template"]["metadata"], "labels")
+        for name, value in expected.items():
+            if labels.get(name) != value:
+                field = f"spec.template.metadata.labels[{name}]"
+                errors.append(problems.invalid(field, labels, f"must be '{value}'"))
         if check.selects(selector, expected) is False:
             errors.append(invalid_struct("spec.selector", selector, "`selector` not auto-generated"))
     errors += check_job_spec(spec, "spec")
     errors += _check_selector(spec)
+    return errors + _check_last_name(job)
+
+
+def _check_last_name(job: JsonObject) -> list[FieldError]:
+    """Check that the Pod of the last index can have a name."""
+    spec = job["spec"]
+    errors: list[FieldError] = []
     completions = spec.get("completions")
     if spec.get("completionMode") == "Indexed" and completions is not None and completions > 0:
         name = job["metadata"].get("name", "")
@@ -476,10 +468,48 @@ def _check_selector(spec: JsonObject) -> list[FieldError]:
     return errors
 
 
+_SAME_FIELDS = immutable(
+    *(f"spec.{name}" for name in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex")),
+    *("spec.managedBy", "spec.successPolicy"),
+)
+_SCHEDULING_DIRECTIVES = ("nodeSelector", "tolerations", "schedulingGates")
+"""Fields of the Pod template that may change while a Job is suspended; so may its node affinity and resources."""
+
+
+def _check_template_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Check that the Pod template is unchanged, except for where Pods of a suspended Job may run and what they need."""
+    template, before = new["spec"]["template"], old["spec"]["template"]
+    status = section(old, "status")
+    stopped = not status.get("startTime") or "Suspended" in _true_conditions(old)
+    if not (old["spec"].get("suspend") and stopped and not status.get("active")):
+        return check.unchanged("spec.template", template, before)
+    spec, expected = section(template, "spec"), copy(section(before, "spec"))
+    for name in _SCHEDULING_DIRECTIVES:
+        _take(expected, spec, name)
+    affinity, expected_affinity = spec.get("affinity"), expected.setdefault("affinity", {})
+    _take(expected_affinity, affinity or {}, "nodeAffinity")
+    if affinity is None and not expected_affinity:
+        del expected["affinity"]
+    for group in ("containers", "initContainers"):
+        pairs = list(zip(items(spec, group), items(expected, group), strict=False))
+        if len(items(spec, group)) == len(items(expected, group)):
+            for container, earlier in pairs:
+                if container.get("name") == earlier.get("name"):
+                    _take(earlier, container, "resources")
+    return check.unchanged("spec.template.spec", spec, expected)
+
+
+def _take(target: JsonObject, source: JsonObject, name: str) -> None:
+    """Make a field of an object what it is in another."""
+    if name in source:
+        target[name] = source[name]
+    else:
+        target.pop(name, None)
+
+
 def _validate_job_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     after, before = new["spec"], old["spec"]
-    # The real server checks the spec of a changed Job twice.
-    errors = [*_validate_job(new), *check_job_spec(after, "spec"), *_check_selector(after)]
+    errors = [*check_job_spec(after, "spec"), *_check_selector(after)]
     completions, earlier = after.get("completions"), before.get("completions")
     if after.get("completionMode") != "Indexed":
         errors += check.unchanged("spec.completions", completions, earlier)
@@ -488,16 +518,8 @@ def _validate_job_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
         errors.append(problems.invalid("spec.completions", completions, text))
     if after.get("selector") != before.get("selector"):
         errors.append(invalid_struct("spec.selector", after.get("selector"), check.IMMUTABLE))
-    for name in (
-        "template",
-        "completionMode",
-        "podFailurePolicy",
-        "backoffLimitPerIndex",
-        "managedBy",
-        "successPolicy",
-    ):
-        errors += check.unchanged(f"spec.{name}", after.get(name), before.get(name))
-    return errors
+    errors += _check_template_update(new, old)
+    return errors + list(_SAME_FIELDS(new, old)) + _check_last_name(new)
 
 
 def _job_state(job: JsonObject) -> str:
@@ -534,7 +556,7 @@ STRATEGIES = {
     ("batch", "Job"): Strategy(
         default=_default_job,
         prepare_create=_prepare_job,
-        prepare_status_update=keep_spec,
+        is_defaulted_when_read=True,
         validate_status_update=check_job_status,
         validate=_validate_job,
         warnings=warn_about_template("spec", "template", named=True),
@@ -547,7 +569,7 @@ STRATEGIES = {
         ),
         selectable_fields={"status.successful": number_at("status", "succeeded")},
         unselectable='field label "{}" not supported for Job',
-        reset_fields=SPEC_AND_STATUS,
+        **STATUS_KEEPS_SPEC,
         **printed(
             NAME,
             cell("Status", _job_state),

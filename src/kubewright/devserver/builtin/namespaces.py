@@ -7,37 +7,33 @@ from typing import Any
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.printing import AGE, NAME, cell, printed
-from kubewright.devserver.builtin.rules import each, rules
-from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, restore, text_at
-from kubewright.devserver.objects import JsonObject, items, section
+from kubewright.devserver.builtin.resource_names import (
+    container_resource_name,
+    is_quota_resource,
+    quota_resource_name,
+    resource_name,
+)
+from kubewright.devserver.builtin.rules import each, rules, validated
+from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, STATUS_KEEPS_SPEC, keep, text_at
+from kubewright.devserver.objects import JsonObject, items, section, words
 from kubewright.devserver.strategy import PartialSubresource, Strategy
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
-_QUOTA_RESOURCES = frozenset(
-    {"cpu", "memory", "ephemeral-storage", "storage", "pods", "services", "replicationcontrollers", "secrets"}
-    | {
-        "resourcequotas",
-        "configmaps",
-        "persistentvolumeclaims",
-        "services.nodeports",
-        "services.loadbalancers",
-    }
-    | {f"{kind}.{name}" for kind in ("requests", "limits") for name in ("cpu", "memory", "ephemeral-storage")}
-    | {"requests.storage"}
-)
-_CONTAINER_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 _LIMIT_TYPES = ("Container", "PersistentVolumeClaim", "Pod")
-_SCOPES = (
-    "BestEffort",
-    "CrossNamespacePodAffinity",
-    "NotBestEffort",
-    "NotTerminating",
-    "PriorityClass",
-    "Terminating",
-    "VolumeAttributesClass",
+_SCOPES = words(
+    "BestEffort CrossNamespacePodAffinity NotBestEffort NotTerminating PriorityClass Terminating "
+    "VolumeAttributesClass"
 )
 _CONFLICTING_SCOPES = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
-_POD_RESOURCES = ("cpu", "memory", "pods", "ephemeral-storage")
+_EXISTING_SCOPES = words("BestEffort NotBestEffort Terminating NotTerminating CrossNamespacePodAffinity")
+"""Scopes that a selector can only require to exist."""
+_MUST_EXIST = (
+    "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
+    "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
+)
+_UNFIT = "unsupported scope applied to resource"
+_POD_RESOURCES = ("cpu", "memory", "pods")
+_CLAIM_RESOURCES = ("persistentvolumeclaims", "requests.storage")
 _LIMIT_PARTS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
 
 
@@ -54,22 +50,12 @@ def _new_namespace(namespace: JsonObject) -> None:
     namespace["spec"] = {"finalizers": finalizers}
 
 
-def _finalize(new: JsonObject, old: JsonObject) -> None:
-    restore(new, old, "status")
-
-
-def _kept_namespace(new: JsonObject, old: JsonObject) -> None:
-    restore(new, old, "spec")
-    restore(new, old, "status")
-
-
-def _status_of_namespace(new: JsonObject, old: JsonObject) -> None:
-    restore(new, old, "spec")
+_STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 
 def _finalizer(path: str, name: str) -> list[FieldError]:
     errors = check.named(path, name, names.qualified_name(name))
-    if name != "kubernetes" and "/" not in name:
+    if name not in _STANDARD_FINALIZERS and "/" not in name:
         text = "name is neither a standard finalizer name nor is it fully qualified"
         errors.append(problems.invalid(path, name, text))
     return errors
@@ -87,26 +73,26 @@ def _emptied_namespace(namespace: JsonObject) -> bool:
     return not section(namespace, "spec").get("finalizers")
 
 
+def _quota_amounts(amounts: Mapping[str, Any], path: str) -> Iterator[FieldError]:
+    for name, value in amounts.items():
+        yield from quota_resource_name(f"{path}[{name}]", name)
+        yield from check.resource_quantity(f"{path}[{name}]", name, value)
+
+
 def _validate_quota(quota: JsonObject) -> list[FieldError]:
-    errors: list[FieldError] = []
     hard: dict[str, Any] = section(section(quota, "spec"), "hard")
-    for name, value in hard.items():
-        path = f"spec.hard[{name}]"
-        if reasons := names.qualified_name(name):
-            errors += check.named(path, name, reasons)
-        elif "/" not in name and name not in _QUOTA_RESOURCES and ".hugepages-" not in name:
-            errors.append(problems.invalid(path, name, "must be a standard resource type or fully qualified"))
-            errors.append(problems.invalid(path, name, "must be a standard resource for quota"))
-        errors += check.resource_quantity(path, name, value)
-    return errors + list(_check_scopes(section(quota, "spec"), hard))
+    return [*_quota_amounts(hard, "spec.hard"), *_check_scopes(section(quota, "spec"), hard)]
 
 
-def _validate_quota_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    errors = _validate_quota(new)
+def _quota_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    parts = {f"status.{name}": section(new, "status", name) for name in ("hard", "used")}
+    return [error for path, amounts in parts.items() for error in _quota_amounts(amounts, path)]
+
+
+def _same_scopes(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
     scopes: list[str] = items(section(new, "spec"), "scopes")
     if set(scopes) != set(items(section(old, "spec"), "scopes")):
-        errors.append(problems.invalid("spec.scopes", scopes or None, check.IMMUTABLE))
-    return errors
+        yield problems.invalid("spec.scopes", scopes or None, check.IMMUTABLE)
 
 
 def _check_scopes(spec: JsonObject, hard: Mapping[str, Any]) -> Iterator[FieldError]:
@@ -117,34 +103,70 @@ def _check_scopes(spec: JsonObject, hard: Mapping[str, Any]) -> Iterator[FieldEr
             if scope not in _SCOPES:
                 yield problems.invalid(path, scopes, "unsupported scope")
                 continue
-            for name in hard:
-                counted = name.removeprefix("requests.").removeprefix("limits.")
-                # Pods of the class BestEffort have no requests, so a quota can only count them.
-                fits = name == "pods" if scope == "BestEffort" else counted in _POD_RESOURCES
-                if _is_standard(name) and not fits:
-                    yield problems.invalid(path, scopes, "unsupported scope applied to resource")
+            for _ in _unfit_resources(scope, hard):
+                yield problems.invalid(path, scopes, _UNFIT)
         for first, second in _CONFLICTING_SCOPES:
             if first in scopes and second in scopes:
                 yield problems.invalid(path, scopes, "conflicting scopes")
+    yield from _check_scope_selector(section(spec, "scopeSelector"), scopes, hard)
+
+
+def _unfit_resources(scope: str, hard: Mapping[str, Any]) -> list[str]:
+    """Return the resources that a quota of a scope cannot limit."""
+    if scope not in _SCOPES:
+        return []
+    found: list[str] = []
+    for name in sorted(hard):
+        counted = name.removeprefix("requests.").removeprefix("limits.")
+        if scope == "BestEffort":
+            # Pods of this class have no requests, so a quota can only count them.
+            fits = name == "pods"
+        elif scope == "VolumeAttributesClass":
+            fits = name in _CLAIM_RESOURCES
+        else:
+            fits = counted in _POD_RESOURCES
+        if is_quota_resource(name) and not fits:
+            found.append(name)
+    return found
+
+
+def _check_scope_selector(
+    selector: JsonObject, scopes: list[str], hard: Mapping[str, Any]
+) -> Iterator[FieldError]:
     path = "spec.scopeSelector.matchExpressions"
-    for item in items(section(spec, "scopeSelector"), "matchExpressions"):
+    requirements: list[JsonObject] = items(selector, "matchExpressions")
+    shown = {
+        "MatchExpressions": [
+            {
+                "ScopeName": item.get("scopeName", ""),
+                "Operator": item.get("operator", ""),
+                "Values": item.get("values"),
+            }
+            for item in requirements
+        ]
+    }
+    for item in requirements:
         scope, operator, values = item.get("scopeName", ""), item.get("operator", ""), items(item, "values")
         if scope not in _SCOPES:
             yield problems.invalid(f"{path}.scopeName", scope, "unsupported scope")
+        for _ in _unfit_resources(scope, hard):
+            yield problems.invalid(path, shown, _UNFIT)
+        if scope in _EXISTING_SCOPES and operator != "Exists":
+            yield problems.invalid(f"{path}.operator", operator, _MUST_EXIST)
         if operator in ("In", "NotIn"):
             if not values:
                 text = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
                 yield problems.required(f"{path}.values", text)
         elif operator in ("Exists", "DoesNotExist"):
             if values:
-                text = "must be no value when `operator` is 'Exists' or 'DoesNotExist' for scope selector"
+                text = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
                 yield problems.invalid(f"{path}.values", values, text)
         else:
             yield problems.invalid(f"{path}.operator", operator, "not a valid selector operator")
-
-
-def _is_standard(name: str) -> bool:
-    return name in _QUOTA_RESOURCES or name.startswith(("requests.", "limits."))
+    selected = {item.get("scopeName", "") for item in requirements}
+    for pair in _CONFLICTING_SCOPES:
+        if selected.issuperset(pair):
+            yield problems.invalid(path, scopes or None, "conflicting scopes")
 
 
 def _quota_usage(*, limits: bool) -> Callable[[JsonObject], str]:
@@ -219,85 +241,60 @@ def _check_limit_names(kind: str, item: JsonObject, path: str) -> list[FieldErro
 
 
 def _check_limit_name(kind: str, path: str, name: str) -> list[FieldError]:
-    errors = check.named(path, name, names.qualified_name(name))
-    huge_pages = name.startswith(("hugepages-", "requests.hugepages-"))
-    if not errors and "/" not in name and name not in _QUOTA_RESOURCES and not huge_pages:
-        errors.append(problems.invalid(path, name, "must be a standard resource type or fully qualified"))
-    if kind not in ("Container", "Pod"):
-        return errors
-    if "/" not in name and name not in _CONTAINER_RESOURCES and not name.startswith("hugepages-"):
-        errors.append(problems.invalid(path, name, "must be a standard resource for containers"))
-    elif check.is_extended(name) and names.qualified_name(f"requests.{name}"):
-        errors.append(problems.invalid(path, name, "doesn't follow extended resource name standard"))
-    return errors
+    if kind in ("Container", "Pod"):
+        return container_resource_name(path, name)
+    return resource_name(path, name)
 
 
 def _check_limits(item: JsonObject, path: str) -> list[FieldError]:
     found = {part: dict(section(item, part)) for part in _LIMIT_PARTS}
     errors: list[FieldError] = []
     for name in sorted({name for part in found.values() for name in part}):
-        for over, under, culprit, field, text in _ORDERED:
+        for over, under, culprit, field, title in _ORDERED:
             if name not in found[over] or name not in found[under]:
                 continue
             high, low = found[over][name], found[under][name]
             if check.quantity(low) > check.quantity(high):
-                shown = found[culprit][name]
-                detail = text.format(low=low, high=high)
-                errors.append(problems.invalid(f"{path}.{field}[{name}]", str(shown), detail))
+                text = f"{_LOWER[under]} {low} is greater than {title} {high}"
+                errors.append(problems.invalid(f"{path}.{field}[{name}]", str(found[culprit][name]), text))
     return errors
 
 
-# Field that must not be below another, the value and field that the real server reports, and its message.
+# A field, one that must not be above it, the value and the field that the real server reports, and its words.
 _ORDERED = (
-    ("max", "min", "min", "min", "min value {low} is greater than max value {high}"),
-    (
-        "defaultRequest",
-        "min",
-        "defaultRequest",
-        "defaultRequest",
-        "min value {low} is greater than default request value {high}",
-    ),
-    (
-        "max",
-        "defaultRequest",
-        "defaultRequest",
-        "defaultRequest",
-        "default request value {low} is greater than max value {high}",
-    ),
-    (
-        "default",
-        "defaultRequest",
-        "defaultRequest",
-        "defaultRequest",
-        "default request value {low} is greater than default limit value {high}",
-    ),
-    ("default", "min", "min", "default", "min value {low} is greater than default value {high}"),
-    ("max", "default", "max", "default", "default value {low} is greater than max value {high}"),
+    ("max", "min", "min", "min", "max value"),
+    ("defaultRequest", "min", "defaultRequest", "defaultRequest", "default request value"),
+    ("max", "defaultRequest", "defaultRequest", "defaultRequest", "max value"),
+    ("default", "defaultRequest", "defaultRequest", "defaultRequest", "default limit value"),
+    ("default", "min", "min", "default", "default value"),
+    ("max", "default", "max", "default", "max value"),
 )
+_LOWER = {"min": "min value", "defaultRequest": "default request value", "default": "default value"}
 
 
 STRATEGIES = {
     ("", "Namespace"): Strategy(
         default=_default_namespace,
+        # A generated name becomes a label when the namespace is read.
+        is_defaulted_when_read=True,
         prepare_create=_new_namespace,
-        prepare_update=_kept_namespace,
-        prepare_status_update=_status_of_namespace,
+        prepare_update=keep("spec", "status"),
+        prepare_status_update=keep("spec"),
         validate=_NAMESPACE.validate,
         name_check=names.dns1123_label,
         returns_deleted=True,
         begin_delete=_terminate_namespace,
         deletable=_emptied_namespace,
         selectable_fields={"status.phase": text_at("status", "phase")},
-        parts={"finalize": PartialSubresource(_finalize, _FINALIZED.validate_update)},
+        parts={"finalize": PartialSubresource(keep("status"), _FINALIZED.validate_update)},
         reset_fields={**SPEC_AND_STATUS, "finalize": frozenset({("status",)})},
         **printed(NAME, cell("Status", "status.phase"), AGE),
     ),
     ("", "ResourceQuota"): Strategy(
-        prepare_status_update=keep_spec,
-        validate=_validate_quota,
-        validate_update=_validate_quota_update,
+        **validated(_validate_quota, _same_scopes),
+        validate_status_update=_quota_status,
         returns_deleted=True,
-        reset_fields=SPEC_AND_STATUS,
+        **STATUS_KEEPS_SPEC,
         **printed(
             NAME,
             cell("Request", _quota_usage(limits=False)),
@@ -308,8 +305,7 @@ STRATEGIES = {
     ("", "LimitRange"): Strategy(
         default=_default_limit_range,
         prepare_create=_name_limit_range,
-        validate=_validate_limit_range,
-        validate_update=lambda new, old: _validate_limit_range(new),
+        **validated(_validate_limit_range),
         allow_create_on_update=True,
     ),
 }

@@ -1,6 +1,5 @@
 """Networking: Ingresses, network policies, endpoints, and the address ranges of Services."""
 
-import ipaddress
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -12,8 +11,8 @@ from kubewright.devserver.builtin.printing import (
     NAME,
     NONE,
     UNSET,
-    Cell,
     cell,
+    class_name,
     object_age,
     printed,
     selector_text,
@@ -21,26 +20,34 @@ from kubewright.devserver.builtin.printing import (
 )
 from kubewright.devserver.builtin.rules import (
     FieldRule,
+    Rules,
+    absent,
     changes,
     defaults,
+    given,
     immutable,
     max_bytes,
+    missing,
     named,
     one_of,
     required,
     rules,
     unique,
+    validated,
 )
-from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
+from kubewright.devserver.builtin.writes import STATUS_KEEPS_SPEC
 from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Strategy, TableColumn
 
 GROUP = "networking.k8s.io"
+_MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
+_ENDPOINTS_MANAGED_BY = "endpoints.kubernetes.io/managed-by"
+_SLICE_CONTROLLERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
 _OLD_CLASS = "kubernetes.io/ingress.class"
-_DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 _DEPRECATED_ENDPOINTS = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
 _MAX_SHOWN = 3
+_MAX_ADDRESSES = 100
 
 
 # Ingresses
@@ -126,7 +133,40 @@ def _warn_of_ingress(new: JsonObject, old: JsonObject | None) -> list[str]:
 
 def _warn_of_slice(new: JsonObject, old: JsonObject | None) -> list[str]:
     deprecated = old is None and new.get("addressType") == "FQDN"
-    return ["spec.addressType: FQDN endpoints are deprecated"] if deprecated else []
+    found = ["spec.addressType: FQDN endpoints are deprecated"] if deprecated else []
+    if section(new["metadata"], "labels").get(_MANAGED_BY) in _SLICE_CONTROLLERS:
+        return found
+    for index, endpoint in enumerate(items(new, "endpoints")):
+        for position, address in enumerate(items(endpoint, "addresses")):
+            found += ip_checks.form_warnings(f"endpoints[{index}].addresses[{position}]", address)
+    return found
+
+
+def _warn_of_endpoints(new: JsonObject, old: JsonObject | None) -> list[str]:
+    if section(new["metadata"], "labels").get(_ENDPOINTS_MANAGED_BY) == "endpoint-controller":
+        return []
+    return [
+        warning
+        for index, subset in enumerate(items(new, "subsets"))
+        for field in ("addresses", "notReadyAddresses")
+        for position, address in enumerate(items(subset, field))
+        for warning in ip_checks.form_warnings(
+            f"subsets[{index}].{field}[{position}].ip", address.get("ip", "")
+        )
+    ]
+
+
+def _warn_of_policy(new: JsonObject, old: JsonObject | None) -> list[str]:
+    found: list[str] = []
+    for direction, peers in (("ingress", "from"), ("egress", "to")):
+        for index, rule in enumerate(items(section(new, "spec"), direction)):
+            for position, peer in enumerate(items(rule, peers)):
+                block = section(peer, "ipBlock")
+                path = f"spec.{direction}[{index}].{peers}[{position}].ipBlock"
+                found += ip_checks.form_warnings(f"{path}.cidr", block.get("cidr", ""))
+                for number, text in enumerate(items(block, "except")):
+                    found += ip_checks.form_warnings(f"{path}.except[{number}]", text)
+    return found
 
 
 def _ingress_hosts(ingress: JsonObject) -> str:
@@ -139,27 +179,24 @@ def _ingress_addresses(ingress: JsonObject) -> str:
     return ",".join(sorted({item.get("ip") or item.get("hostname") or "" for item in points} - {""}))
 
 
-def _parameters_scope(path: str, parameters: JsonObject) -> Iterator[FieldError]:
-    scope, namespace, where = parameters.get("scope"), parameters.get("namespace"), f"{path}.namespace"
-    if scope not in ("Cluster", "Namespace"):
-        yield problems.not_supported(f"{path}.scope", scope, ("Cluster", "Namespace"))
-    elif scope == "Cluster" and namespace is not None:
-        yield problems.forbidden(where, "`parameters.scope` is set to 'Cluster'")
-    elif scope == "Namespace" and namespace is None:
-        yield problems.required(where, "`parameters.scope` is set to 'Namespace'")
-    elif namespace is not None:
-        yield from check.named(where, namespace, names.dns1123_label(namespace))
-
-
+_PARAMETERS = rules(
+    ("apiGroup?", named(names.dns1123_subdomain, empty=True)),
+    ("kind", named(names.path_segment)),
+    ("name", named(names.path_segment)),
+    ("scope", one_of("Cluster", "Namespace")),
+    ("{scope=Cluster}.namespace", absent("`parameters.scope` is set to 'Cluster'")),
+    (
+        "{scope=Namespace}.namespace",
+        given(named(names.dns1123_label, empty=True), "`parameters.scope` is set to 'Namespace'"),
+    ),
+)
 _INGRESS_CLASS = rules(
     ("spec.controller", max_bytes(250), lambda path, value: check.domain_prefixed_path(path, value or "")),
-    ("spec.parameters?", check.reference, _parameters_scope),
+    ("spec.parameters?", _PARAMETERS),
+    # Declared.
+    ("spec.parameters?.kind", required()),
+    ("spec.parameters?.name", required()),
 )
-
-
-def _class_name(obj: JsonObject) -> str:
-    is_default = section(obj["metadata"], "annotations").get(_DEFAULT_CLASS) == "true"
-    return obj["metadata"]["name"] + (" (default)" if is_default else "")
 
 
 def _class_parameters(obj: JsonObject) -> str:
@@ -173,12 +210,14 @@ def _class_parameters(obj: JsonObject) -> str:
 # Network policies
 
 
+_DEFAULT_PORTS = defaults(
+    ("spec.ingress[].ports[].protocol", "TCP"), ("spec.egress[].ports[].protocol", "TCP")
+)
+
+
 def _default_policy(policy: JsonObject) -> None:
-    spec: JsonObject = policy.setdefault("spec", {})
-    for part in ("ingress", "egress"):
-        for rule in items(spec, part):
-            for port in items(rule, "ports"):
-                port.setdefault("protocol", "TCP")
+    _DEFAULT_PORTS(policy)
+    spec = policy["spec"]
     if not spec.get("policyTypes"):
         spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 
@@ -194,8 +233,7 @@ def _policy_port(path: str, port: JsonObject) -> Iterator[FieldError]:
     elif isinstance(number, int):
         yield from check.port(f"{path}.port", number)
         if end is not None and end < number:
-            # The real server shows the port here.
-            yield problems.invalid(f"{path}.endPort", number, "must be greater than or equal to `port`")
+            yield problems.invalid(f"{path}.endPort", end, "must be greater than or equal to `port`")
         if end is not None:
             yield from check.port(f"{path}.endPort", end)
     else:
@@ -220,7 +258,6 @@ def _peer(path: str, peer: JsonObject) -> Iterator[FieldError]:
 
 def _ip_block(path: str, block: JsonObject) -> Iterator[FieldError]:
     if not block.get("cidr"):
-        yield problems.required(f"{path}.cidr")
         return
     yield from ip_checks.network(f"{path}.cidr", block["cidr"])
     whole = ip_checks.parse_network(block["cidr"])
@@ -248,6 +285,9 @@ _POLICY = rules(
     ("spec.egress[].ports[]", _policy_port),
     ("spec.egress[].to[]", _peer),
     ("spec.policyTypes", _policy_types),
+    # Declared.
+    ("spec.ingress[].from[].ipBlock?.cidr", required()),
+    ("spec.egress[].to[].ipBlock?.cidr", required()),
 )
 
 
@@ -255,12 +295,11 @@ _POLICY = rules(
 # dev cluster, and webhooks under test, listen on the loopback network of this machine.
 
 
-def _special_ip(path: str, value: str | None) -> Iterator[FieldError]:
+def _special_ip(path: str, value: str | None) -> list[FieldError]:
     """Check an address of an endpoint once more, as the real server does, to exclude special addresses."""
-    if ip_checks.is_address(value or ""):
-        yield from ip_checks.endpoint_address(path, value or "", allow_loopback=True)
-    else:
-        yield problems.invalid(path, value or "", "must be a valid IP address")
+    if not ip_checks.is_address(value or ""):
+        return [problems.invalid(path, value or "", "must be a valid IP address")]
+    return ip_checks.endpoint_address(path, value or "", allow_loopback=True)
 
 
 def _subset_ports(path: str, ports: Sequence[JsonObject] | None) -> Iterator[FieldError]:
@@ -278,7 +317,7 @@ def _ip_of_family(version: int) -> FieldRule:
         if errors := well_formed(path, value):
             yield from errors
             return
-        if ipaddress.ip_address(value).version != version:
+        if ip_checks.parse_address(value).version != version:
             # The real server leaves the index out of the path.
             where = path[: path.rindex("[")]
             yield problems.invalid(where, value, f"must be an IPv{version} address")
@@ -307,11 +346,6 @@ def _unique_names(syntax: Callable[[str], list[str]]) -> FieldRule:
     return unique("name", after=rules(("name", named(syntax, empty=True))))
 
 
-def _some_address(path: str, subset: JsonObject) -> Iterator[FieldError]:
-    if not subset.get("addresses") and not subset.get("notReadyAddresses"):
-        yield problems.required(path, "must specify `addresses` or `notReadyAddresses`")
-
-
 _ENDPOINT_ADDRESS = rules(
     ("ip", lambda path, value: ip_checks.address(path, value or "")),
     ("hostname", named(names.dns1123_label)),
@@ -323,18 +357,25 @@ _ENDPOINT_PORT = rules(
     ("protocol", one_of(*check.PROTOCOLS, required=True)),
     ("appProtocol?", named(names.qualified_name, empty=True)),
 )
-_ENDPOINTS = rules(
-    ("subsets[]", _some_address),
-    ("subsets[].addresses[]", _ENDPOINT_ADDRESS),
-    ("subsets[].notReadyAddresses[]", _ENDPOINT_ADDRESS),
-    ("subsets[].ports", _subset_ports),
+_SUBSET = rules(
+    ("{!addresses}{!notReadyAddresses}", missing("must specify `addresses` or `notReadyAddresses`")),
+    ("addresses[]", _ENDPOINT_ADDRESS),
+    ("notReadyAddresses[]", _ENDPOINT_ADDRESS),
+    ("ports", _subset_ports),
 )
+_ENDPOINTS = rules(("subsets[]", _SUBSET))
+
+
+def _few_addresses(path: str, addresses: Sequence[str] | None) -> Iterator[FieldError]:
+    if len(addresses or ()) > _MAX_ADDRESSES:
+        yield problems.too_many(path, len(addresses or ()), _MAX_ADDRESSES)
+
+
 _SLICE_PORT = rules(
     ("protocol", one_of(*check.PROTOCOLS)),
     ("appProtocol?", named(names.qualified_name, empty=True)),
 )
 _SLICE = rules(
-    ("addressType", one_of("FQDN", "IPv4", "IPv6", required=True)),
     ("ports", unique("name", before=rules(("name", named(names.dns1123_label))), after=_SLICE_PORT)),
 )
 _ENDPOINT = (
@@ -343,21 +384,34 @@ _ENDPOINT = (
     ("hints.forZones", _unique_names(names.label_value)),
     ("hints.forNodes", _unique_names(names.dns1123_subdomain)),
 )
-_SOME_ADDRESS = required("must contain at least 1 address")
+_DECLARED_IN_SLICE = rules(("addressType", one_of("FQDN", "IPv4", "IPv6", required=True)))
+_DECLARED_IN_ENDPOINTS = rules(("endpoints[].addresses", required(), _few_addresses))
 _SLICE_ENDPOINTS = {
-    kind: rules(("addresses", _SOME_ADDRESS), ("addresses[]", rule), *_ENDPOINT)
+    kind: rules(("addresses[]", rule), *_ENDPOINT)
     for kind, rule in (("FQDN", _domain_name), ("IPv4", _ip_of_family(4)), ("IPv6", _ip_of_family(6)))
 }
-_UNKNOWN_ENDPOINTS = rules(("addresses", _SOME_ADDRESS), *_ENDPOINT)
+_UNKNOWN_ENDPOINTS = rules(*_ENDPOINT)
 
 
 def _slice_endpoints(new: JsonObject, old: JsonObject | None = None) -> Iterator[FieldError]:
-    # Endpoints that do not change are not checked again, because older servers accepted others.
-    if old is not None and new.get("endpoints") == old.get("endpoints"):
+    if _same_endpoints(new, old):
         return
     checked = _SLICE_ENDPOINTS.get(new.get("addressType", ""), _UNKNOWN_ENDPOINTS)
     for index, endpoint in enumerate(items(new, "endpoints")):
         yield from checked(f"endpoints[{index}]", endpoint)
+
+
+def _same_endpoints(new: JsonObject, old: JsonObject | None) -> bool:
+    """Return True if no endpoint changed; then none is checked again, because older servers accepted others."""
+    return old is not None and items(new, "endpoints") == items(old, "endpoints")
+
+
+def _declared_in_slice(new: JsonObject, old: JsonObject | None = None) -> Iterator[FieldError]:
+    yield from _DECLARED_IN_SLICE.validate(new)
+    if old is not None:
+        yield from immutable("addressType", shown=False)(new, old)
+    if not _same_endpoints(new, old):
+        yield from _DECLARED_IN_ENDPOINTS.validate(new)
 
 
 def _endpoints(obj: JsonObject) -> str:
@@ -381,10 +435,18 @@ def _slice_addresses(obj: JsonObject) -> str:
     return some_of(found, _MAX_SHOWN, UNSET)
 
 
-def _count_relabelling(new: JsonObject, old: JsonObject) -> None:
-    """Increase the generation for a change of labels, which name the Service of a slice."""
-    if section(new["metadata"], "labels") != section(old["metadata"], "labels"):
+def _update_slice(new: JsonObject, old: JsonObject) -> None:
+    """Increase the generation for a change of labels, which name the Service of a slice, and of dropped fields."""
+    labels = section(new["metadata"], "labels") != section(old["metadata"], "labels")
+    if labels or not _same_endpoints(new, old):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+    _drop_topology(new)
+
+
+def _drop_topology(slice_: JsonObject) -> None:
+    """Drop a field of v1beta1, which v1 has for what was written by it."""
+    for endpoint in items(slice_, "endpoints"):
+        endpoint.pop("deprecatedTopology", None)
 
 
 # ServiceCIDRs and IPAddresses
@@ -392,15 +454,6 @@ def _count_relabelling(new: JsonObject, old: JsonObject) -> None:
 
 def _address_name(name: str) -> list[str]:
     return [error.detail for error in ip_checks.canonical_address("", name)]
-
-
-def _same_parent(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    parent: JsonObject | None = section(new, "spec").get("parentRef")
-    if parent == section(old, "spec").get("parentRef"):
-        return []
-    fields = ("group", "resource", "namespace", "name")
-    shown = None if parent is None else {name.capitalize(): parent.get(name, "") for name in fields}
-    return [check.invalid_struct("spec.parentRef", shown, check.IMMUTABLE)]
 
 
 def _address_row(obj: JsonObject, now: float) -> list[Any]:
@@ -444,23 +497,34 @@ def _update_ranges(new: JsonObject, old: JsonObject) -> list[FieldError]:
     return errors + (_check_ranges(path, after) if widened else [])
 
 
+_SOME_PARENT = rules(("spec{!parentRef}.parentRef", required()))
+
+
+def _parent_rows(*, complete: bool) -> Rules:
+    return rules(
+        ("spec.parentRef?.group", named(names.dns1123_subdomain)),
+        ("spec.parentRef?.resource", named(names.path_segment, required=complete)),
+        ("spec.parentRef?.name", named(names.path_segment, required=complete)),
+        ("spec.parentRef?.namespace", named(names.path_segment)),
+    )
+
+
 _IP_ADDRESS = rules(
-    ("spec{!parentRef}.parentRef", required()),
-    ("spec.parentRef?.group", named(names.dns1123_subdomain)),
-    ("spec.parentRef?.resource", named(names.path_segment, required=True)),
-    ("spec.parentRef?.name", named(names.path_segment, required=True)),
-    ("spec.parentRef?.namespace", named(names.path_segment)),
+    ("", _parent_rows(complete=False)),
+    # Declared.
+    ("", _SOME_PARENT),
+    ("spec.parentRef?.resource", required()),
+    ("spec.parentRef?.name", required()),
 )
 _SERVICE_CIDR = rules(("spec.cidrs", _check_ranges))
 
 STRATEGIES = {
     (GROUP, "Ingress"): Strategy(
-        prepare_status_update=keep_spec,
-        validate=_INGRESS.validate,
+        **validated(_INGRESS),
         warnings=_warn_of_ingress,
-        validate_update=_INGRESS.validate_update,
+        status_warnings=ip_checks.warn_about_load_balancer,
         has_generation=True,
-        reset_fields=SPEC_AND_STATUS,
+        **STATUS_KEEPS_SPEC,
         **printed(
             NAME,
             cell("Class", "spec.ingressClassName", NONE),
@@ -472,20 +536,19 @@ STRATEGIES = {
     ),
     (GROUP, "IngressClass"): Strategy(
         default=defaults(("spec.parameters?.scope", "Cluster")),
-        validate=_INGRESS_CLASS.validate,
-        validate_update=changes(immutable("spec.controller", missing=""), _INGRESS_CLASS.validate_update),
+        **validated(_INGRESS_CLASS, first=[immutable("spec.controller", missing="")]),
         has_generation=True,
         **printed(
-            Cell(NAME.column, lambda obj, now: _class_name(obj)),
+            class_name("ingressclass.kubernetes.io/is-default-class"),
             cell("Controller", "spec.controller"),
             cell("Parameters", _class_parameters),
             AGE,
         ),
     ),
     (GROUP, "NetworkPolicy"): Strategy(
+        warnings=_warn_of_policy,
         default=_default_policy,
-        validate=_POLICY.validate,
-        validate_update=_POLICY.validate_update,
+        **validated(_POLICY),
         has_generation=True,
         **printed(
             NAME,
@@ -494,19 +557,20 @@ STRATEGIES = {
         ),
     ),
     ("", "Endpoints"): Strategy(
+        warnings=_warn_of_endpoints,
         default=defaults(("subsets[].ports[].protocol!", "TCP")),
-        validate=_ENDPOINTS.validate,
-        validate_update=_ENDPOINTS.validate_update,
+        **validated(_ENDPOINTS),
         deprecation=_DEPRECATED_ENDPOINTS,
         allow_create_on_update=True,
         **printed(NAME, cell("Endpoints", _endpoints), AGE),
     ),
     ("discovery.k8s.io", "EndpointSlice"): Strategy(
         default=defaults(("ports[].name", ""), ("ports[].protocol", "TCP")),
-        prepare_update=_count_relabelling,
+        prepare_create=_drop_topology,
+        prepare_update=_update_slice,
         warnings=_warn_of_slice,
-        validate=lambda obj: [*_SLICE.validate(obj), *_slice_endpoints(obj)],
-        validate_update=changes(_SLICE.validate_update, _slice_endpoints, immutable("addressType")),
+        validate=lambda obj: [*_SLICE.validate(obj), *_slice_endpoints(obj), *_declared_in_slice(obj)],
+        validate_update=changes(_SLICE.validate_update, _slice_endpoints, _declared_in_slice),
         has_generation=True,
         **printed(
             NAME,
@@ -523,8 +587,14 @@ STRATEGIES = {
     ),
     (GROUP, "IPAddress"): Strategy(
         validate=_IP_ADDRESS.validate,
-        validate_update=_same_parent,
+        validate_update=changes(
+            # What is declared for the fields of an immutable one does not apply if it changed.
+            _parent_rows(complete=True).validate_update,
+            _SOME_PARENT.validate_update,
+            immutable("spec.parentRef", shown=False),
+        ),
         name_check=_address_name,
+        generates_names=False,
         columns=(NAME.column, TableColumn("ParentRef")),
         row=_address_row,
     ),

@@ -79,6 +79,16 @@ NAME = Cell(TableColumn("Name", "string", "name"), lambda obj, now: obj["metadat
 AGE = Cell(TableColumn("Age"), object_age)
 
 
+def class_name(annotation: str) -> Cell:
+    """Make the column for the name of a class, which shows the default one; an annotation marks it."""
+
+    def read(obj: JsonObject, now: float) -> str:
+        is_default = section(obj["metadata"], "annotations").get(annotation) == "true"
+        return obj["metadata"]["name"] + (" (default)" if is_default else "")
+
+    return Cell(NAME.column, read)
+
+
 def container_cells(*path: str) -> tuple[Cell, Cell]:
     """Make the wide columns for the names and images of the containers of a Pod template."""
 

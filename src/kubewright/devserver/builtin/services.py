@@ -10,7 +10,7 @@ from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin import ip_checks
 from kubewright.devserver.builtin.field_checks import duplicate_struct
 from kubewright.devserver.builtin.printing import AGE, NAME, NONE, cell, labels_text, printed
-from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, text_at
+from kubewright.devserver.builtin.writes import STATUS_KEEPS_SPEC, text_at
 from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.strategy import Strategy
@@ -29,8 +29,10 @@ CLUSTER_NETWORK = ipaddress.IPv4Network("10.0.0.0/16")
 NODE_PORTS = range(30000, 32768)
 # The real server allocates the lower addresses only on request or when no other is free.
 _RESERVED_ADDRESSES = 256
+_TOPOLOGY_HINTS = "service.kubernetes.io/topology-aware-hints"
+_TOPOLOGY_MODE = "service.kubernetes.io/topology-mode"
+_SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 _WITH_NODE_PORTS = ("NodePort", "LoadBalancer")
-_ADDRESS_FIELDS = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
 
 def needs_health_port(spec: JsonObject) -> bool:
@@ -38,15 +40,18 @@ def needs_health_port(spec: JsonObject) -> bool:
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
+def _is_external(spec: JsonObject) -> bool:
+    """Return True if a Service can be reached from outside of the cluster."""
+    kind = spec.get("type")
+    return kind in _WITH_NODE_PORTS or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
+
+
 def check_service(service: JsonObject) -> list[FieldError]:
     """Check a Service, before or after the allocation of addresses and ports."""
     spec = service["spec"]
     kind, ports = spec.get("type", ""), items(spec, "ports")
-    headless = spec.get("clusterIP") == "None"
-    errors: list[FieldError] = []
-    # Errors in addresses are reported without any others.
-    if kind != "ExternalName" and (wrong := list(_addresses(spec))):
-        return wrong
+    headless = _is_headless(spec)
+    errors = _topology(service)
     if not ports and not headless and kind != "ExternalName":
         errors.append(problems.required("spec.ports"))
     if kind in ("LoadBalancer", "NodePort") and headless:
@@ -57,14 +62,28 @@ def check_service(service: JsonObject) -> list[FieldError]:
     errors += _ports(ports)
     errors += check.labels("spec.selector", spec.get("selector"))
     errors += _affinity(spec)
+    errors += _addresses(spec)
     for index, item in enumerate(items(spec, "externalIPs")):
         path = f"spec.externalIPs[{index}]"
         errors += ip_checks.address(path, item) or ip_checks.endpoint_address(path, item)
     errors += check.choice("spec.type", kind, _TYPES)
     errors += _node_ports(kind, ports)
     errors += _repeated_ports(ports)
-    errors += _balancing(spec)
+    errors += _balancing(service)
     return errors + list(_traffic(spec))
+
+
+def _is_headless(spec: JsonObject) -> bool:
+    return items(spec, "clusterIPs") == ["None"]
+
+
+def _topology(service: JsonObject) -> list[FieldError]:
+    annotations: dict[str, str] = section(service["metadata"], "annotations")
+    mode, hints = annotations.get(_TOPOLOGY_MODE), annotations.get(_TOPOLOGY_HINTS)
+    if mode is None or hints is None or mode == hints:
+        return []
+    text = f"must match annotations[{_TOPOLOGY_HINTS}] when both are specified"
+    return [problems.invalid(f"metadata.annotations[{_TOPOLOGY_MODE}]", mode, text)]
 
 
 def _external_name(spec: JsonObject) -> Iterator[FieldError]:
@@ -72,18 +91,12 @@ def _external_name(spec: JsonObject) -> Iterator[FieldError]:
         if spec.get(name):
             yield problems.forbidden(f"spec.{name}", "may not be set for ExternalName services")
     name = (spec.get("externalName") or "").removesuffix(".")
-    if name:
-        yield from check.named("spec.externalName", name, names.dns1123_subdomain(name))
-    else:
-        yield problems.required("spec.externalName")
+    yield from check.name("spec.externalName", name, names.dns1123_subdomain)
 
 
 def _affinity(spec: JsonObject) -> Iterator[FieldError]:
-    kind, config, path = (
-        spec.get("sessionAffinity"),
-        spec.get("sessionAffinityConfig"),
-        "spec.sessionAffinityConfig",
-    )
+    kind, config = spec.get("sessionAffinity"), spec.get("sessionAffinityConfig")
+    path = "spec.sessionAffinityConfig"
     yield from check.choice("spec.sessionAffinity", kind, ("ClientIP", "None"))
     if kind == "None" and config is not None:
         yield problems.forbidden(path, "must not be set when session affinity is None")
@@ -96,8 +109,13 @@ def _affinity(spec: JsonObject) -> Iterator[FieldError]:
 
 
 def _addresses(spec: JsonObject) -> Iterator[FieldError]:
+    """Check the addresses and families; the real server does so before it allocates addresses, and again later."""
+    if spec.get("type") == "ExternalName":
+        return
     first, given = spec.get("clusterIP") or "", items(spec, "clusterIPs")
-    if first and given and given[0] != first:
+    if first and not given:
+        yield problems.required("spec.clusterIPs")
+    elif first and given[0] != first:
         yield problems.invalid("spec.clusterIPs", given, "first value must match `clusterIP`")
     elif given and not first:
         yield problems.invalid("spec.clusterIPs", given, "must be empty when `clusterIP` is not specified")
@@ -107,20 +125,28 @@ def _addresses(spec: JsonObject) -> Iterator[FieldError]:
         yield from check.one_of(path, family, _FAMILIES)
         if family in families[:index]:
             yield problems.duplicate(path, family)
-    if (policy := spec.get("ipFamilyPolicy")) is not None:
-        yield from check.one_of("spec.ipFamilyPolicy", policy, _FAMILY_POLICIES)
-    found = given or ([first] if first else [])
-    if found[:1] == ["None"] and len(found) > 1:
-        yield problems.invalid("spec.clusterIPs", found, "'None' must be the first and only value")
-    for index, address in enumerate(found):
+    yield from check.optional("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), _FAMILY_POLICIES)
+    wrong: list[FieldError] = []
+    for index, address in enumerate(given):
         if (index, address) != (0, "None"):
-            yield from ip_checks.address(f"spec.clusterIPs[{index}]", address)
-    if len(found) > 2:
-        yield problems.invalid("spec.clusterIPs", found, "may only hold up to 2 values")
-    versions = [ipaddress.ip_address(item).version for item in found if not ip_checks.address("", item)]
-    if len(found) > 1 and len(versions) == len(found) and len(set(versions)) < 2:
+            wrong += ip_checks.address(f"spec.clusterIPs[{index}]", address)
+        elif len(given) > 1:
+            wrong.append(
+                problems.invalid("spec.clusterIPs", given, "'None' must be the first and only value")
+            )
+    yield from wrong
+    if len(given) > 2:
+        yield problems.invalid("spec.clusterIPs", given, "may only hold up to 2 values")
+    if wrong or _is_headless(spec):
+        return
+    versions = [f"IPv{ip_checks.parse_address(item).version}" for item in given]
+    if len(given) > 1 and len(set(versions)) < 2:
         text = "may specify no more than one IP for each IP family"
-        yield problems.invalid("spec.clusterIPs", found, text)
+        yield problems.invalid("spec.clusterIPs", given, text)
+    for index, (family, version) in enumerate(zip(families, versions, strict=False)):
+        if family in _FAMILIES and family != version:
+            text = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
+            yield problems.invalid(f"spec.clusterIPs[{index}]", given[index], text)
 
 
 def _ports(ports: Sequence[JsonObject]) -> Iterator[FieldError]:
@@ -164,14 +190,21 @@ def _repeated_ports(ports: Sequence[JsonObject]) -> Iterator[FieldError]:
         seen.add(key)
 
 
-def _balancing(spec: JsonObject) -> Iterator[FieldError]:
+def _balancing(service: JsonObject) -> Iterator[FieldError]:
+    spec: JsonObject = service["spec"]
     balanced, ranges = spec.get("type") == "LoadBalancer", items(spec, "loadBalancerSourceRanges")
-    # The real server writes this field with a capital.
-    path = "spec.LoadBalancerSourceRanges"
-    if ranges and not balanced:
+    annotated: str | None = section(service["metadata"], "annotations").get(_SOURCE_RANGES)
+    if ranges:
+        # The real server writes this field with a capital.
+        path = "spec.LoadBalancerSourceRanges"
+        networks = [(f"{path}[{index}]", item) for index, item in enumerate(ranges)]
+    else:
+        path = f"metadata.annotations[{_SOURCE_RANGES}]"
+        networks = [(path, item) for item in (annotated or "").split(",") if (annotated or "").strip()]
+    if (ranges or annotated is not None) and not balanced:
         yield problems.forbidden(path, _ONLY_LOAD_BALANCER)
-    for index, item in enumerate(ranges):
-        yield from ip_checks.network(f"{path}[{index}]", item.strip())
+    for where, item in networks:
+        yield from ip_checks.network(where, item.strip())
     if spec.get("allocateLoadBalancerNodePorts") is not None and not balanced:
         yield problems.forbidden("spec.allocateLoadBalancerNodePorts", _ONLY_LOAD_BALANCER)
     yield from _balancer_class(spec)
@@ -189,7 +222,7 @@ def _balancer_class(spec: JsonObject) -> Iterator[FieldError]:
 
 def _traffic(spec: JsonObject) -> Iterator[FieldError]:
     kind, policy = spec.get("type"), spec.get("externalTrafficPolicy") or ""
-    outside = kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and spec.get("externalIPs"))
+    outside = _is_external(spec)
     path = "spec.externalTrafficPolicy"
     if not outside and policy:
         yield problems.invalid(path, policy, "may only be set for externally-accessible services")
@@ -207,18 +240,13 @@ def _traffic(spec: JsonObject) -> Iterator[FieldError]:
         yield problems.required(path)
     elif inside is not None:
         yield from check.one_of(path, inside, ("Cluster", "Local"))
-    if (distribution := spec.get("trafficDistribution")) is not None:
-        yield from check.one_of("spec.trafficDistribution", distribution, _DISTRIBUTIONS)
+    yield from check.optional("spec.trafficDistribution", spec.get("trafficDistribution"), _DISTRIBUTIONS)
 
 
 def update_service(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check the update of a Service."""
     after, before = new["spec"], old["spec"]
-    errors: list[FieldError] = []
-    named = "ExternalName" in (before.get("type"), after.get("type"))
-    if before.get("clusterIP") and after.get("clusterIP") != before["clusterIP"] and not named:
-        text = "may not change once set"
-        errors.append(problems.invalid("spec.clusterIPs[0]", [after.get("clusterIP")], text))
+    errors = list(_changed_addresses(after, before))
     if after.get("type") == before.get("type") == "LoadBalancer":
         found = after.get("loadBalancerClass")
         if found != before.get("loadBalancerClass"):
@@ -230,6 +258,23 @@ def update_service(new: JsonObject, old: JsonObject) -> list[FieldError]:
         if port != before.get("healthCheckNodePort", 0):
             errors.append(problems.forbidden("spec.healthCheckNodePort", check.IMMUTABLE))
     return errors + check_service(new)
+
+
+def _changed_addresses(after: JsonObject, before: JsonObject) -> Iterator[FieldError]:
+    if "ExternalName" in (before.get("type"), after.get("type")):
+        return
+    if _is_headless(after) and _is_headless(before):
+        return
+    new, old = items(after, "clusterIPs"), items(before, "clusterIPs")
+    compared = len(old) if len(old) == len(new) else 1
+    for index, (item, was) in enumerate(zip(new[:compared], old[:compared], strict=False)):
+        if item != was:
+            yield problems.invalid(f"spec.clusterIPs[{index}]", new, "may not change once set")
+    if old and not new:
+        yield problems.invalid("spec.clusterIPs[0]", None, "primary clusterIP can not be unset")
+    if len(old) > 1 == len(new) and after.get("ipFamilyPolicy") != "SingleStack":
+        text = "must be set to 'SingleStack' when releasing the secondary clusterIP"
+        yield problems.invalid(_POLICY, after.get("ipFamilyPolicy"), text)
 
 
 def service_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
@@ -271,7 +316,11 @@ def choose_families(spec: JsonObject, old: JsonObject | None) -> list[FieldError
     if spec.get("ipFamilyPolicy") is None:
         kept = (old or {}).get("ipFamilyPolicy")
         spec["ipFamilyPolicy"] = kept or ("RequireDualStack" if without_selector else "SingleStack")
-    if errors := [*_mismatched(spec), *_too_many(spec)]:
+    requested, before = items(spec, "ipFamilies"), items(old or {}, "ipFamilies")
+    if requested and len(requested) < len(before) and spec["ipFamilyPolicy"] != "SingleStack":
+        text = "must be 'SingleStack' to release the secondary IP family"
+        return [problems.invalid(_POLICY, spec["ipFamilyPolicy"], text)]
+    if errors := list(_addresses(spec)) or [*_unknown_families(spec), *_too_many(spec)]:
         return errors
     families: list[str] = list(items(spec, "ipFamilies"))
     if without_selector:
@@ -284,21 +333,16 @@ def choose_families(spec: JsonObject, old: JsonObject | None) -> list[FieldError
     return []
 
 
-def _mismatched(spec: JsonObject) -> Iterator[FieldError]:
-    """Report addresses that are not of the requested family."""
-    families: Sequence[str] = items(spec, "ipFamilies")
-    for index, address in enumerate(items(spec, "clusterIPs")):
-        if address == "None":
+def _unknown_families(spec: JsonObject) -> Iterator[FieldError]:
+    """Report addresses whose family is not requested by name and not configured."""
+    given = items(spec, "clusterIPs")
+    for index in range(len(items(spec, "ipFamilies")), len(given)):
+        if given[index] == "None":
             return
-        found = f"IPv{ipaddress.ip_address(address).version}"
-        path = f"spec.clusterIPs[{index}]"
-        if index >= len(families):
-            if found != _CLUSTER_FAMILY:
-                shown = f"{found} is not configured on this cluster"
-                yield problems.invalid(path, items(spec, "clusterIPs"), shown)
-        elif found != families[index]:
-            text = f"expected an {families[index]} value as indicated by `ipFamilies[{index}]`"
-            yield problems.invalid(path, address, text)
+        found = f"IPv{ip_checks.parse_address(given[index]).version}"
+        if found != _CLUSTER_FAMILY:
+            text = f"{found} is not configured on this cluster"
+            yield problems.invalid(f"spec.clusterIPs[{index}]", given, text)
 
 
 def _too_many(spec: JsonObject) -> Iterator[FieldError]:
@@ -332,7 +376,7 @@ def _default(service: JsonObject) -> None:
         port["protocol"] = port.get("protocol") or "TCP"
         if port.get("targetPort") in (None, 0, ""):
             port["targetPort"] = port.get("port", 0)
-    if kind in _WITH_NODE_PORTS or (kind == "ClusterIP" and spec.get("externalIPs")):
+    if _is_external(spec):
         spec["externalTrafficPolicy"] = spec.get("externalTrafficPolicy") or "Cluster"
     if kind == "LoadBalancer":
         spec.setdefault("allocateLoadBalancerNodePorts", True)
@@ -346,29 +390,25 @@ def _default(service: JsonObject) -> None:
 
 def _prepare_create(service: JsonObject) -> None:
     service["status"] = {"loadBalancer": {}}
-    spec: JsonObject = service["spec"]
-    if spec.get("clusterIP") and not spec.get("clusterIPs"):
-        spec["clusterIPs"] = [spec["clusterIP"]]
 
 
 def _prepare_update(new: JsonObject, old: JsonObject) -> None:
     """Keep the addresses and ports that the client left out."""
     spec, before = new["spec"], section(old, "spec")
     _drop_fields_of_old_type(spec, before)
-    if spec["type"] == "ExternalName":
-        if before.get("type") != "ExternalName":
-            for name in _ADDRESS_FIELDS:
-                if spec.get(name) == before.get(name):
-                    spec.pop(name, None)
-        return
-    _sync_addresses(spec, before)
-    if not spec.get("clusterIP") and before.get("clusterIP"):
-        for name in _ADDRESS_FIELDS:
-            if not spec.get(name) and name in before:
+    if spec["type"] != "LoadBalancer":
+        new["status"] = {**section(new, "status"), "loadBalancer": {}}
+    if "ExternalName" not in (spec["type"], before.get("type")):
+        for name in ("clusterIP", "clusterIPs"):
+            if not spec.get(name) and before.get(name):
                 spec[name] = before[name]
+    _match_addresses(spec, before)
+    if spec["type"] == "ExternalName":
+        _drop_addresses(spec, before)
+        return
     if needs_health_port(before) and needs_health_port(spec) and not spec.get("healthCheckNodePort"):
         spec["healthCheckNodePort"] = before["healthCheckNodePort"]
-    if spec["type"] not in _WITH_NODE_PORTS:
+    if not _needs_node_ports(spec) or not _needs_node_ports(before):
         return
     known = {port.get("name", ""): port.get("nodePort") for port in items(before, "ports")}
     kept = {port.get("nodePort") for port in items(spec, "ports")} & set(known.values())
@@ -378,13 +418,34 @@ def _prepare_update(new: JsonObject, old: JsonObject) -> None:
             port["nodePort"] = number
 
 
-def _sync_addresses(spec: JsonObject, before: JsonObject) -> None:
+def _needs_node_ports(spec: JsonObject) -> bool:
+    """Return True if each port of a Service gets a node port."""
+    if spec.get("type") == "LoadBalancer":
+        return bool(spec.get("allocateLoadBalancerNodePorts", True))
+    return spec.get("type") == "NodePort"
+
+
+def _match_addresses(spec: JsonObject, before: JsonObject) -> None:
     """Update `clusterIPs` if the client changed only `clusterIP`."""
-    requested, given = spec.get("clusterIP"), items(spec, "clusterIPs")
-    if not given and requested and requested == before.get("clusterIP"):
-        spec["clusterIPs"] = items(before, "clusterIPs")
-    elif requested != before.get("clusterIP") and given == items(before, "clusterIPs"):
-        spec["clusterIPs"] = [requested] if requested else []
+    given, had = spec.get("clusterIP", ""), before.get("clusterIP", "")
+    if given == had:
+        if not spec.get("clusterIPs") and before.get("clusterIPs"):
+            spec["clusterIPs"] = before["clusterIPs"]
+    elif items(spec, "clusterIPs") == items(before, "clusterIPs"):
+        if given:
+            spec["clusterIPs"] = [given]
+        else:
+            spec.pop("clusterIPs", None)
+
+
+def _drop_addresses(spec: JsonObject, before: JsonObject) -> None:
+    """Remove the addresses of a Service that becomes an ExternalName, unless the client changed them."""
+    if before.get("type") == "ExternalName":
+        return
+    for fields in (("clusterIP", "clusterIPs"), ("ipFamilies",), ("ipFamilyPolicy",)):
+        if all(spec.get(name) == before.get(name) for name in fields):
+            for name in fields:
+                spec.pop(name, None)
 
 
 def _drop_fields_of_old_type(spec: JsonObject, before: JsonObject) -> None:
@@ -395,9 +456,9 @@ def _drop_fields_of_old_type(spec: JsonObject, before: JsonObject) -> None:
         gone += ["allocateLoadBalancerNodePorts", "loadBalancerClass"]
     if needs_health_port(before) and not needs_health_port(spec):
         gone.append("healthCheckNodePort")
+    if _is_external(before) and not _is_external(spec):
+        gone.append("externalTrafficPolicy")
     if was in _WITH_NODE_PORTS and kind not in _WITH_NODE_PORTS:
-        if not spec.get("externalIPs") or kind != "ClusterIP":
-            gone.append("externalTrafficPolicy")
         ports, old = items(spec, "ports"), items(before, "ports")
         if [port.get("nodePort") for port in ports] == [port.get("nodePort") for port in old]:
             for port in ports:
@@ -409,43 +470,55 @@ def _drop_fields_of_old_type(spec: JsonObject, before: JsonObject) -> None:
             spec.pop(name, None)
 
 
-async def _allocate(api: Access, service: JsonObject, old: JsonObject | None) -> None:
-    spec = service["spec"]
-    # An invalid Service gets no address; validation reports the errors later.
-    if spec["type"] == "ExternalName" or check_service(service):
+async def _allocate(api: Access, new: JsonObject, old: JsonObject | None, *, dry_run: bool) -> None:
+    spec, before = new["spec"], None if old is None else section(old, "spec")
+    if before is None and spec.get("clusterIP") and not spec.get("clusterIPs"):
+        spec["clusterIPs"] = [spec["clusterIP"]]
+    if spec["type"] == "ExternalName":
         return
-    others = [item for item in api.list("", "services") if not _same(item, service)]
-    name = service["metadata"].get("name", "")
-    if wrong := choose_families(spec, None if old is None else section(old, "spec")):
+    services = api.list("", "services")
+    name = new["metadata"].get("name", "")
+    if wrong := choose_families(spec, before):
         raise StatusError.invalid("", "Service", name, wrong)
-    _allocate_address(spec, others, name)
-    if spec["type"] in _WITH_NODE_PORTS and spec.get("allocateLoadBalancerNodePorts", True):
-        _allocate_ports(spec, others, name)
-    _allocate_health_port(spec, others)
+    if not _is_headless(spec) and (before is None or before.get("type") == "ExternalName"):
+        _allocate_address(spec, services, name, dry_run=dry_run)
+    allocation = _PortAllocation(services, dry_run=dry_run)
+    if spec["type"] in _WITH_NODE_PORTS:
+        if before is None:
+            _allocate_new_ports(spec, name, allocation)
+        else:
+            _allocate_changed_ports(spec, before, name, allocation)
+    if needs_health_port(spec) and (before is None or not needs_health_port(before)):
+        _allocate_health_port(spec, allocation)
 
 
-def _same(item: JsonObject, service: JsonObject) -> bool:
-    return all(item["metadata"].get(part) == service["metadata"].get(part) for part in ("namespace", "name"))
-
-
-def _allocate_address(spec: JsonObject, others: list[JsonObject], name: str) -> None:
-    requested = spec.get("clusterIP") or ""
-    taken = {item["spec"].get("clusterIP") for item in others}
-    if requested and requested != "None":
-        text = ""
-        if ipaddress.ip_address(requested) not in CLUSTER_NETWORK:
-            text = "the provided network does not match the current range"
-        elif requested in taken:
-            text = "provided IP is already allocated"
-        if text:
-            error = problems.invalid(
-                "spec.clusterIPs", [requested], f"failed to allocate IP {requested}: {text}"
-            )
-            raise StatusError.invalid("", "Service", name, [error])
+def _allocate_address(spec: JsonObject, services: Sequence[JsonObject], name: str, *, dry_run: bool) -> None:
+    taken = {item["spec"].get("clusterIP") for item in services}
+    requested = spec.get("clusterIP", "")
+    text = _unusable(requested, taken, dry_run=dry_run) if requested else ""
+    address = requested or _free_address(taken)
+    if not text and not name and not dry_run:
+        # kube-apiserver creates an IPAddress with a reference to the Service, before it validates the Service.
+        text = f'IPAddress.networking.k8s.io "{address}" is invalid: spec.parentRef.name: Required value'
+    if text:
+        why = f"failed to allocate IP{requested and f' {requested}'}: {text}"
+        error = problems.invalid("spec.clusterIPs", spec.get("clusterIPs", [""]), why)
+        raise StatusError.invalid("", "Service", name, [error])
     if not requested:
-        requested = _free_address(taken)
-    spec["clusterIP"] = requested
-    spec["clusterIPs"] = [requested]
+        spec["clusterIP"] = address
+        spec["clusterIPs"] = [address]
+
+
+def _unusable(requested: str, taken: Collection[str | None], *, dry_run: bool) -> str:
+    """Return why an address cannot be allocated; as in kube-apiserver, a dry run does not see those in use."""
+    address = ip_checks.parse_address(requested)
+    ends = (CLUSTER_NETWORK.network_address, CLUSTER_NETWORK.broadcast_address)
+    if address not in CLUSTER_NETWORK or address in ends:
+        if not dry_run:
+            return "the provided network does not match the current range"
+        valid = f"The range of valid IPs is {CLUSTER_NETWORK}"
+        return f"the provided IP ({requested}) is not in the valid range. {valid}"
+    return "provided IP is already allocated" if requested in taken and not dry_run else ""
 
 
 def _free_address(taken: Collection[str | None]) -> str:
@@ -460,70 +533,117 @@ def _free_address(taken: Collection[str | None]) -> str:
     raise StatusError.internal(f"failed to allocate a serviceIP: range is full in {CLUSTER_NETWORK}")
 
 
-def _allocate_ports(spec: JsonObject, others: list[JsonObject], name: str) -> None:
-    taken = {
-        (port.get("protocol"), port.get("nodePort"))
-        for item in others
-        for port in items(item["spec"], "ports")
-    }
-    for index, port in enumerate(items(spec, "ports")):
-        requested, protocol = port.get("nodePort"), port.get("protocol")
-        if requested and (protocol, requested) in taken:
-            text = "provided port is already allocated"
-            error = problems.invalid(f"spec.ports[{index}].nodePort", requested, text)
-            raise StatusError.invalid("", "Service", name, [error])
-        if requested and requested not in NODE_PORTS:
+class _PortAllocation:
+    """Node ports that one request allocates, each number once for all protocols.
+
+    As in kube-apiserver, a dry run does not see the range of them.
+    """
+
+    def __init__(self, services: Sequence[JsonObject], *, dry_run: bool) -> None:
+        specs = [item["spec"] for item in services]
+        self._taken = {port.get("nodePort") for spec in specs for port in items(spec, "ports")}
+        self._taken |= {spec.get("healthCheckNodePort") for spec in specs}
+        self._dry_run = dry_run
+
+    def take(self, number: int) -> str:
+        """Allocate a number; return why it cannot be allocated, or nothing."""
+        if number not in NODE_PORTS and not self._dry_run:
             span = f"{NODE_PORTS.start}-{NODE_PORTS.stop - 1}"
-            text = f"provided port is not in the valid range. The range of valid ports is {span}"
-            error = problems.invalid(f"spec.ports[{index}].nodePort", requested, text)
-            raise StatusError.invalid("", "Service", name, [error])
-        if not requested:
-            free = [number for number in NODE_PORTS if (protocol, number) not in taken]
-            port["nodePort"] = random.choice(free)
-        taken.add((protocol, port["nodePort"]))
+            return f"provided port is not in the valid range. The range of valid ports is {span}"
+        if number in self._taken:
+            return "provided port is already allocated"
+        self._taken.add(number)
+        return ""
+
+    def take_any(self) -> int:
+        """Allocate a number that is free."""
+        number = random.choice([number for number in NODE_PORTS if number not in self._taken])
+        self._taken.add(number)
+        return number
 
 
-def _allocate_health_port(spec: JsonObject, others: list[JsonObject]) -> None:
+def _take_port(allocation: _PortAllocation, name: str, index: int, number: int) -> None:
+    if text := allocation.take(number):
+        error = problems.invalid(f"spec.ports[{index}].nodePort", number, text)
+        raise StatusError.invalid("", "Service", name, [error])
+
+
+def _allocated_ports(spec: JsonObject) -> list[tuple[int, JsonObject]]:
+    """Return the ports of a Service that have a node port or get one, with their indexes."""
+    every = _needs_node_ports(spec)
+    return [(index, port) for index, port in enumerate(items(spec, "ports")) if every or port.get("nodePort")]
+
+
+def _allocate_new_ports(spec: JsonObject, name: str, allocation: _PortAllocation) -> None:
+    """Allocate the node ports of a new Service; ports with the same number share one."""
+    shared: dict[int, int] = {}
+    for index, port in _allocated_ports(spec):
+        number, own = port.get("port", 0), port.get("nodePort", 0)
+        if number not in shared:
+            same = [item for item in items(spec, "ports") if item.get("port", 0) == number]
+            requested: int = next((item["nodePort"] for item in same if item.get("nodePort")), 0)
+            if requested:
+                _take_port(allocation, name, index, requested)
+            shared[number] = port["nodePort"] = requested or allocation.take_any()
+        elif not own:
+            port["nodePort"] = shared[number]
+        elif own != shared[number]:
+            _take_port(allocation, name, index, own)
+
+
+def _allocate_changed_ports(
+    spec: JsonObject, before: JsonObject, name: str, allocation: _PortAllocation
+) -> None:
+    """Allocate the node ports of a Service that it did not have before."""
+    known = {port.get("nodePort") for port in items(before, "ports")}
+    seen: set[tuple[str, int]] = set()
+    for index, port in _allocated_ports(spec):
+        if not port.get("nodePort"):
+            port["nodePort"] = allocation.take_any()
+        elif port["nodePort"] not in known:
+            _take_port(allocation, name, index, port["nodePort"])
+            known.add(port["nodePort"])
+        pair = (port.get("protocol", ""), port["nodePort"])
+        if pair in seen:
+            raise StatusError.unknown(f"duplicate nodePort: {{{pair[0]} {pair[1]}}}")
+        seen.add(pair)
+
+
+def _allocate_health_port(spec: JsonObject, allocation: _PortAllocation) -> None:
     """Allocate the port of the health check."""
-    if not needs_health_port(spec):
-        return
-    taken = {
-        number
-        for item in others
-        for number in (
-            item["spec"].get("healthCheckNodePort"),
-            *(port.get("nodePort") for port in items(item["spec"], "ports")),
-        )
-    }
     requested = spec.get("healthCheckNodePort")
-    if requested and requested in taken:
-        text = f"failed to allocate requested HealthCheck NodePort {requested}: provided port is already allocated"
-        raise StatusError.internal(text)
-    own = {port.get("nodePort") for port in items(spec, "ports")}
-    free = [number for number in NODE_PORTS if number not in taken and number not in own]
-    spec["healthCheckNodePort"] = requested or random.choice(free)
+    if not requested:
+        spec["healthCheckNodePort"] = allocation.take_any()
+    elif text := allocation.take(requested):
+        raise StatusError.internal(f"failed to allocate requested HealthCheck NodePort {requested}: {text}")
 
 
 def _warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
     spec, named = new["spec"], new["spec"].get("type") == "ExternalName"
-    headless, outside = spec.get("clusterIP") == "None", bool(spec.get("externalIPs"))
-    old_hints, mode = "service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode"
+    headless = spec.get("type") == "ClusterIP" and spec.get("clusterIP") == "None"
+    outside, cluster = bool(spec.get("externalIPs")), spec.get("clusterIP") not in (None, "", "None")
     found = (
         (
-            old_hints in section(new["metadata"], "annotations"),
-            f"annotation {old_hints} is deprecated, please use {mode} instead",
+            _TOPOLOGY_HINTS in section(new["metadata"], "annotations"),
+            f"annotation {_TOPOLOGY_HINTS} is deprecated, please use {_TOPOLOGY_MODE} instead",
         ),
+        *((cluster, text) for text in _warn_about_addresses(spec, "clusterIPs")),
         (headless and spec.get("loadBalancerIP"), "spec.loadBalancerIP is ignored for headless services"),
         (headless and outside, "spec.externalIPs is ignored for headless services"),
         (
             headless and spec.get("sessionAffinity") != "None",
             "spec.SessionAffinity is ignored for headless services",
         ),
-        *((True, text) for text in _warn_about_addresses(spec)),
+        *((True, text) for text in _warn_about_addresses(spec, "externalIPs")),
         (
             outside and not headless and not named,
             "spec.externalIPs is deprecated and may no longer be implemented in some clusters",
         ),
+        *(
+            (True, text)
+            for text in ip_checks.form_warnings("spec.loadBalancerIP", spec.get("loadBalancerIP", ""))
+        ),
+        *((True, text) for text in _warn_about_addresses(spec, "loadBalancerSourceRanges")),
         (named and outside, 'spec.externalIPs is ignored when spec.type is "ExternalName"'),
         (
             not named and spec.get("externalName"),
@@ -537,12 +657,12 @@ def _warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
     return [text for holds, text in found if holds]
 
 
-def _warn_about_addresses(spec: JsonObject) -> list[str]:
-    found: list[str] = []
-    for field in ("externalIPs", "loadBalancerSourceRanges"):
-        for index, text in enumerate(items(spec, field)):
-            found += ip_checks.form_warnings(f"spec.{field}[{index}]", text)
-    return found
+def _warn_about_addresses(spec: JsonObject, field: str) -> list[str]:
+    return [
+        warning
+        for index, text in enumerate(items(spec, field))
+        for warning in ip_checks.form_warnings(f"spec.{field}[{index}]", text)
+    ]
 
 
 def _ports_text(service: JsonObject) -> str:
@@ -570,12 +690,12 @@ STRATEGIES = {
         default=_default,
         prepare_create=_prepare_create,
         prepare_update=_prepare_update,
-        prepare_status_update=keep_spec,
         before_commit=_allocate,
         validate=check_service,
         validate_update=update_service,
         validate_status_update=service_status,
         warnings=_warnings,
+        status_warnings=ip_checks.warn_about_load_balancer,
         name_check=names.dns1123_label,
         allow_create_on_update=True,
         returns_deleted=True,
@@ -583,7 +703,7 @@ STRATEGIES = {
             "spec.clusterIP": text_at("spec", "clusterIP"),
             "spec.type": text_at("spec", "type"),
         },
-        reset_fields=SPEC_AND_STATUS,
+        **STATUS_KEEPS_SPEC,
         **printed(
             NAME,
             cell("Type", "spec.type"),

@@ -1,12 +1,22 @@
 """Storage: PersistentVolumes, claims, storage classes, and what CSI drivers report."""
 
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kubewright.api import FieldError, Quantity, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin.pods.scheduling import check_node_selector, check_topologies
+from kubewright.devserver.builtin.deprecations import (
+    NODE_LABELS,
+    STORAGE_CLASS_ANNOTATION,
+    STORAGE_CLASS_TEXT,
+    VOLUME_PLUGINS,
+    warn_about_claim_spec,
+    warn_about_node_terms,
+    warn_about_plugins,
+    warn_about_requirements,
+)
+from kubewright.devserver.builtin.pods.scheduling import NODE_SELECTOR, check_topologies
 from kubewright.devserver.builtin.pods.volumes import (
     VOLUME_MODES,
     check_access_modes,
@@ -31,24 +41,34 @@ from kubewright.devserver.builtin.printing import (
     short_modes,
 )
 from kubewright.devserver.builtin.rules import (
+    Row,
     at_least,
     changes,
     defaults,
     each,
+    fits,
+    fixed,
     immutable,
+    in_bytes,
     named,
     one_of,
     required,
     rules,
     unique,
     unset,
+    validated,
 )
-from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
-from kubewright.devserver.objects import JsonObject, items, section
+from kubewright.devserver.builtin.writes import STATUS_KEEPS_SPEC
+from kubewright.devserver.objects import JsonObject, items, section, words
 from kubewright.devserver.strategy import Strategy, TableColumn
 
 GROUP = "storage.k8s.io"
-_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+_MAX_ATTACHER = 63
+_MAX_ERROR_MESSAGE = 1024
+_DEFAULT_CLASS = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
 _CLAIM_RULE = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 _SOURCE_RULE = "spec.persistentvolumesource is immutable after creation"
 _AFFINITY_RULE = f"{check.IMMUTABLE}, except for updating from beta label to GA"
@@ -56,11 +76,23 @@ _NOT_SOURCES = frozenset(
     {"capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName"}
     | {"mountOptions", "volumeMode", "nodeAffinity", "volumeAttributesClassName"}
 )
+# The order in which the real server looks at the sources.
+_SOURCE_ORDER = words(
+    "hostPath gcePersistentDisk awsElasticBlockStore glusterfs flocker nfs rbd quobyte cephfs iscsi cinder fc "
+    "flexVolume azureFile vsphereVolume photonPersistentDisk portworxVolume azureDisk scaleIO local storageos csi"
+)
 _CSI_SECRETS = (
     "controllerPublishSecretRef",
     "controllerExpandSecretRef",
     "nodePublishSecretRef",
     "nodeExpandSecretRef",
+)
+_RESIZE_STATES = (
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
 )
 
 
@@ -104,9 +136,14 @@ def _capacity(path: str, capacity: dict[str, Any] | None) -> Iterator[FieldError
 
 def _volume_source(path: str, volume: JsonObject) -> Iterator[FieldError]:
     spec, path = section(volume, "spec"), "spec"
-    kinds = list(_sources(spec))
+    kinds = sorted(_sources(spec), key=_SOURCE_ORDER.index)
     for extra in kinds[1:]:
-        yield problems.forbidden(f"{path}.{extra}", "may not specify more than 1 volume type")
+        # In this message, the real server writes the name otherwise.
+        shown = "cephFS" if extra == "cephfs" else extra
+        if extra != "flexVolume":
+            yield problems.forbidden(f"{path}.{shown}", "may not specify more than 1 volume type")
+        else:
+            yield from check_source(extra, spec[extra], path, of_cluster=True)
     if not kinds:
         yield problems.required(path, "must specify a volume type")
         return
@@ -143,7 +180,7 @@ _VOLUME = rules(
     ("spec.capacity", _capacity),
     ("spec.persistentVolumeReclaimPolicy?", one_of("Delete", "Recycle", "Retain")),
     ("spec.nodeAffinity?{!required}.required", required("must specify required node constraints")),
-    ("spec.nodeAffinity?.required?", lambda path, value: check_node_selector(value, path)),
+    ("spec.nodeAffinity?.required?", NODE_SELECTOR),
     ("", _volume_source),
     ("spec.storageClassName", named(names.dns1123_subdomain)),
     ("spec.volumeMode?", one_of(*VOLUME_MODES)),
@@ -187,8 +224,7 @@ def _affinity_struct(affinity: JsonObject | None) -> JsonObject | None:
 
     def expressions(found: Sequence[JsonObject]) -> list[JsonObject] | None:
         return [
-            {"Key": item.get("key", ""), "Operator": item.get("operator", ""), "Values": item.get("values")}
-            for item in found
+            {**check.struct(item, "key operator"), "Values": item.get("values")} for item in found
         ] or None
 
     terms = [
@@ -225,8 +261,44 @@ def _default_claim(claim: JsonObject) -> None:
     status["phase"] = status.get("phase") or "Pending"
 
 
+def _basic_quantity(path: str, value: Any) -> list[FieldError]:
+    if check.quantity(value) < check.quantity("0"):
+        return [problems.invalid(path, int(check.quantity(value)), "must be a valid resource quantity")]
+    return []
+
+
+def _claim_resource(path: str, name: str) -> list[FieldError]:
+    """Check the name of a resource of a claim: of those without a domain, only storage."""
+    if errors := check.named(path, name, names.qualified_name(name)):
+        return errors
+    native = "/" not in name or "kubernetes.io/" in name
+    return [problems.not_supported(path, name, ("storage",))] if native and name != "storage" else []
+
+
+def _claim_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    status: JsonObject = section(new, "status")
+    errors: list[FieldError] = []
+    for name, value in section(status, "capacity").items():
+        errors += _basic_quantity(f"status.capacity[{name}]", value)
+    path = "status.allocatedResourceStatuses"
+    for name, state in section(status, "allocatedResourceStatuses").items():
+        errors += _claim_resource(path, name)
+        if state not in _RESIZE_STATES:
+            # The real server shows the name of the resource and not its state.
+            errors.append(problems.not_supported(path, name, _RESIZE_STATES))
+    path = "status.allocatedResources"
+    for name, value in section(status, "allocatedResources").items():
+        where = f"{path}[{name}]"
+        errors += (
+            _claim_resource(path, name)
+            or _basic_quantity(where, value)
+            or check.resource_quantity(where, "storage", value)
+        )
+    return errors
+
+
 def _new_claim(claim: JsonObject) -> None:
-    claim["status"] = {"phase": "Pending"}
+    claim["status"] = {}
     _normalize_sources(claim["spec"], {})
 
 
@@ -254,13 +326,15 @@ def _normalize_sources(spec: JsonObject, old: JsonObject) -> None:
         spec["dataSource"] = {name: value for name, value in reference.items() if name != "namespace"}
 
 
-def _validate_claim(claim: JsonObject) -> list[FieldError]:
-    return list(check_claim_spec(claim["spec"]))
-
-
-def _update_claim(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    errors = _validate_claim(new)
+def _claim_changes(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
     after, before = dict(new["spec"]), dict(old["spec"])
+    annotated, was = (
+        section(obj["metadata"], "annotations").get(STORAGE_CLASS_ANNOTATION, "") for obj in (new, old)
+    )
+    # The class may move from the annotation to the field.
+    moved = before.get("storageClassName") is None and not annotated and after.get("storageClassName") == was
+    if annotated != was and not moved:
+        yield problems.invalid(f"metadata.annotations.{STORAGE_CLASS_ANNOTATION}", annotated, check.IMMUTABLE)
     # A controller binds a claim by setting its volume, once.
     if not before.get("volumeName"):
         after.pop("volumeName", None)
@@ -268,32 +342,28 @@ def _update_claim(new: JsonObject, old: JsonObject) -> list[FieldError]:
     if before.get("storageClassName") is None:
         after.pop("storageClassName", None)
     if section(old, "status").get("phase") == "Bound":
+        resources = section(after, "resources")
+        if resources.get("requests"):
+            size = section(before, "resources", "requests").get("storage", "0")
+            after["resources"] = {**resources, "requests": {**resources["requests"], "storage": size}}
         for spec in (after, before):
-            spec["resources"] = {**section(spec, "resources"), "requests": {}}
             spec.pop("volumeAttributesClassName", None)
     if after != before:
-        errors.append(problems.forbidden("spec", _CLAIM_RULE))
-    errors += check.unchanged("volumeMode", after.get("volumeMode"), before.get("volumeMode"))
+        yield problems.forbidden("spec", _CLAIM_RULE)
+    yield from check.unchanged("volumeMode", after.get("volumeMode"), before.get("volumeMode"))
     requested, earlier = (_storage(section(obj["spec"], "resources").get("requests")) for obj in (new, old))
     # An expansion that failed may be taken back, but not below what the volume already has.
     if requested < earlier and requested <= _storage(section(old, "status").get("capacity")):
         field = "spec.resources.requests.storage"
-        errors.append(problems.forbidden(field, "field can not be less than status.capacity"))
-    return errors
+        yield problems.forbidden(field, "field can not be less than status.capacity")
 
 
 def _storage(resources: JsonObject | None) -> Quantity:
     return Quantity((resources or {}).get("storage", 0))
 
 
-def _bound_capacity(claim: JsonObject) -> str:
-    bound = claim["spec"].get("volumeName")
-    return section(claim, "status", "capacity").get("storage", "0") if bound else ""
-
-
-def _bound_modes(claim: JsonObject) -> str:
-    bound = claim["spec"].get("volumeName")
-    return short_modes(section(claim, "status").get("accessModes")) if bound else ""
+def _if_bound(read: Callable[[JsonObject], str]) -> Callable[[JsonObject], str]:
+    return lambda claim: read(section(claim, "status")) if claim["spec"].get("volumeName") else ""
 
 
 # Classes
@@ -310,23 +380,27 @@ def _driver_name(path: str, name: str | None) -> list[FieldError]:
     return check.named(path, name.lower(), names.qualified_name(name.lower()))
 
 
-def _same_attributes(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
-    for name in ("driverName", "parameters"):
-        if new.get(name) != old.get(name):
-            yield problems.forbidden(name, f"updates to {name} are forbidden.")
+def default_storage_class(classes: Iterable[JsonObject]) -> str:
+    """Return the name of the default class: of several the youngest, then the first by name; empty without one."""
+    found = [item["metadata"] for item in classes if _is_default(item["metadata"])]
+    found.sort(key=lambda metadata: metadata["name"])
+    found.sort(key=lambda metadata: metadata["creationTimestamp"], reverse=True)
+    return found[0]["name"] if found else ""
 
 
-def _class_name(obj: JsonObject) -> str:
-    is_default = section(obj["metadata"], "annotations").get(_DEFAULT_CLASS) == "true"
-    return obj["metadata"]["name"] + (" (default)" if is_default else "")
+def _is_default(metadata: JsonObject) -> bool:
+    annotations = section(metadata, "annotations")
+    return any(annotations.get(name) == "true" for name in _DEFAULT_CLASS)
 
 
 _STORAGE_CLASS = rules(
-    ("provisioner", _driver_name),
+    ("{provisioner}.provisioner", _driver_name),
     ("parameters", _no_empty_keys),
     ("{reclaimPolicy}.reclaimPolicy", one_of("Delete", "Retain")),
     ("volumeBindingMode", one_of("Immediate", "WaitForFirstConsumer")),
     ("allowedTopologies", lambda path, value: check_topologies(value or (), path)),
+    # Declared.
+    ("provisioner", required()),
 )
 _ATTRIBUTES_CLASS = rules(
     ("driverName", _driver_name),
@@ -343,11 +417,8 @@ def _warn_of_driver(new: JsonObject, old: JsonObject | None) -> list[str]:
         return []
     if old is not None and old["spec"].get("tokenRequests") == spec["tokenRequests"]:
         return []
-    text = (
-        "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, "
-        "set to true to prevent possible logging of tokens in volume attributes"
-    )
-    return [text]
+    text = "if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes"
+    return [f"spec.serviceAccountTokenInSecrets is unset; {text}"]
 
 
 def _count_driver_change(new: JsonObject, old: JsonObject) -> None:
@@ -390,11 +461,6 @@ def _topology_keys(path: str, driver: JsonObject) -> Iterator[FieldError]:
         yield from check.named(path, key, names.qualified_name(key))
 
 
-def _node_id(path: str, value: str | None) -> Iterator[FieldError]:
-    if value and len(value.encode()) > 256:
-        yield problems.invalid(path, value, "must be 256 characters or less")
-
-
 def _same_node_drivers(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
     before = {driver.get("name", ""): driver for driver in items(section(old, "spec"), "drivers")}
     for driver in items(section(new, "spec"), "drivers"):
@@ -403,8 +469,8 @@ def _same_node_drivers(new: JsonObject, old: JsonObject) -> Iterator[FieldError]
         fields = ("name", "nodeID", "topologyKeys")
         if known is None or all(driver.get(name) == known.get(name) for name in fields):
             continue
-        shown = {name[0].upper() + name[1:]: driver.get(name) for name in fields}
-        yield check.invalid_struct("spec.drivers", {**shown, "Allocatable": None}, check.IMMUTABLE)
+        shown = {**check.struct(driver, " ".join(fields), None), "Allocatable": None}
+        yield check.invalid_struct("spec.drivers", shown, check.IMMUTABLE)
 
 
 def _attached_source(path: str, source: JsonObject | None) -> Iterator[FieldError]:
@@ -419,19 +485,9 @@ def _attached_source(path: str, source: JsonObject | None) -> Iterator[FieldErro
         yield problems.required(f"{path}.persistentVolumeName", text)
 
 
-def _same_attachment(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
-    spec = section(new, "spec")
-    if spec != section(old, "spec"):
-        source = section(spec, "source")
-        shown = {
-            "Attacher": spec.get("attacher", ""),
-            "Source": {
-                "PersistentVolumeName": source.get("persistentVolumeName"),
-                "InlineVolumeSpec": source.get("inlineVolumeSpec"),
-            },
-            "NodeName": spec.get("nodeName", ""),
-        }
-        yield check.invalid_struct("spec", shown, check.IMMUTABLE)
+def _short(path: str, name: str | None) -> Iterator[FieldError]:
+    if len(name or "") > _MAX_ATTACHER:
+        yield problems.too_long(path, _MAX_ATTACHER, unit="character")
 
 
 _DRIVER = rules(
@@ -449,7 +505,11 @@ _DRIVER = rules(
 )
 _NODE_DRIVER = rules(
     ("name", check_driver),
-    ("nodeID", required(), _node_id),
+    (
+        "nodeID",
+        required(),
+        fits(lambda name: len((name or "").encode()) <= 256, "must be 256 characters or less"),
+    ),
     ("allocatable.count", check.not_negative),
 )
 _CSI_NODE = rules(("spec.drivers", unique("name", before=_NODE_DRIVER, after=_topology_keys)))
@@ -458,23 +518,91 @@ _CAPACITY = rules(
     ("storageClassName", named(names.dns1123_subdomain, empty=True)),
     ("capacity?", lambda path, value: check.resource_quantity(path, "storage", value)),
 )
-_ATTACHMENT = rules(
-    ("spec.attacher", check_driver),
+
+
+def _short_message(path: str, value: str | None) -> Iterator[FieldError]:
+    if len((value or "").encode()) > _MAX_ERROR_MESSAGE:
+        yield problems.too_long(path, _MAX_ERROR_MESSAGE)
+
+
+_VOLUME_ERROR = rules(
+    ("message", _short_message),
+    ("errorCode?", at_least(0, "must be between 0 and 2147483647, inclusive")),
+)
+_ATTACHED: tuple[Row, ...] = (
     ("spec.source", _attached_source),
     ("spec.nodeName", named(names.dns1123_subdomain, empty=True)),
+    *((f"status.{name}?", _VOLUME_ERROR) for name in ("attachError", "detachError")),
     ("spec.source.persistentVolumeName?", named(names.dns1123_subdomain, empty=True)),
 )
+_ATTACHMENT = rules(
+    *_ATTACHED,
+    # Declared.
+    ("spec.attacher", named(in_bytes(names.dns1123_subdomain_caseless), required=True), _short),
+)
+# Declared rules do not hold for updates.
+_CHANGED_ATTACHMENT = rules(("spec.attacher", check_driver), *_ATTACHED)
+
+# Warnings
+
+
+def _warn_about_volume(new: JsonObject, old: JsonObject | None) -> list[str]:
+    spec = new["spec"]
+    found = _warn_about_annotations(
+        new,
+        {
+            STORAGE_CLASS_ANNOTATION: STORAGE_CLASS_TEXT,
+            "volume.beta.kubernetes.io/mount-options": (
+                'deprecated since v1.31; use "mountOptions" attribute instead'
+            ),
+        },
+    )
+    if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        advice = "Instead, the recommended approach is to use dynamic provisioning."
+        found.append(
+            f"spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. {advice}"
+        )
+    found += warn_about_node_terms(section(spec, "nodeAffinity", "required"), "spec.nodeAffinity.required")
+    found += warn_about_plugins(spec, "spec", VOLUME_PLUGINS)
+    return found
+
+
+def _warn_about_claim(new: JsonObject, old: JsonObject | None) -> list[str]:
+    found = _warn_about_annotations(new, {STORAGE_CLASS_ANNOTATION: STORAGE_CLASS_TEXT})
+    return [*found, *warn_about_claim_spec(new["spec"], "spec")]
+
+
+def _warn_about_annotations(obj: JsonObject, texts: Mapping[str, str]) -> list[str]:
+    annotations = section(obj["metadata"], "annotations")
+    return [f"metadata.annotations[{key}]: {text}" for key, text in texts.items() if key in annotations]
+
+
+def _warn_about_class(new: JsonObject, old: JsonObject | None) -> list[str]:
+    return [
+        f"allowedTopologies[{index}].matchLabelExpressions[{position}].key: {NODE_LABELS[expression['key']]}"
+        for index, term in enumerate(items(new, "allowedTopologies"))
+        for position, expression in enumerate(items(term, "matchLabelExpressions"))
+        if expression.get("key") in NODE_LABELS
+    ]
+
+
+def _warn_about_capacity(new: JsonObject, old: JsonObject | None) -> list[str]:
+    topology = section(new, "nodeTopology")
+    found = warn_about_requirements(items(topology, "matchExpressions"), "nodeTopology.matchExpressions")
+    labels = [label for label in section(topology, "matchLabels") if label in NODE_LABELS]
+    return [*found, *(f"nodeTopology.matchLabels.{label}: {NODE_LABELS[label]}" for label in labels)]
+
 
 STRATEGIES = {
     ("", "PersistentVolume"): Strategy(
+        warnings=_warn_about_volume,
         default=_default_volume,
         prepare_create=_new_volume,
-        prepare_status_update=keep_spec,
         date=_date_phase,
         validate=_VOLUME.validate,
         validate_update=_update_volume,
         returns_deleted=True,
-        reset_fields=SPEC_AND_STATUS,
+        **STATUS_KEEPS_SPEC,
         **printed(
             NAME,
             cell("Capacity", "spec.capacity.storage", "0"),
@@ -490,20 +618,21 @@ STRATEGIES = {
         ),
     ),
     ("", "PersistentVolumeClaim"): Strategy(
+        warnings=_warn_about_claim,
         default=_default_claim,
         prepare_create=_new_claim,
+        is_defaulted_when_read=True,
+        validate_status_update=_claim_status,
         prepare_update=_changed_claim,
-        prepare_status_update=keep_spec,
-        validate=_validate_claim,
-        validate_update=_update_claim,
+        **validated(lambda claim: list(check_claim_spec(claim["spec"])), _claim_changes),
         returns_deleted=True,
-        reset_fields=SPEC_AND_STATUS,
+        **STATUS_KEEPS_SPEC,
         **printed(
             NAME,
             cell("Status", _phase),
             cell("Volume", "spec.volumeName"),
-            cell("Capacity", _bound_capacity),
-            cell("Access Modes", _bound_modes),
+            cell("Capacity", _if_bound(lambda status: section(status, "capacity").get("storage", "0"))),
+            cell("Access Modes", _if_bound(lambda status: short_modes(status.get("accessModes")))),
             cell("StorageClass", "spec.storageClassName"),
             cell("VolumeAttributesClass", "spec.volumeAttributesClassName", UNSET),
             AGE,
@@ -511,15 +640,16 @@ STRATEGIES = {
         ),
     ),
     (GROUP, "StorageClass"): Strategy(
+        warnings=_warn_about_class,
         default=defaults(("reclaimPolicy", "Delete"), ("volumeBindingMode", "Immediate")),
-        validate=_STORAGE_CLASS.validate,
-        validate_update=changes(
-            _STORAGE_CLASS.validate_update,
-            immutable("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
+        **validated(
+            _STORAGE_CLASS,
+            immutable("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode", shown=False),
         ),
         returns_deleted=True,
+        default_in_list=default_storage_class,
         **printed(
-            Cell(NAME.column, lambda obj, now: _class_name(obj)),
+            NAME,
             cell("Provisioner", "provisioner"),
             cell("ReclaimPolicy", lambda obj: obj.get("reclaimPolicy", "Delete")),
             cell("VolumeBindingMode", lambda obj: obj.get("volumeBindingMode", "Immediate")),
@@ -528,8 +658,10 @@ STRATEGIES = {
         ),
     ),
     (GROUP, "VolumeAttributesClass"): Strategy(
-        validate=_ATTRIBUTES_CLASS.validate,
-        validate_update=changes(_same_attributes, _ATTRIBUTES_CLASS.validate_update),
+        **validated(
+            _ATTRIBUTES_CLASS,
+            first=[fixed("driverName", "parameters", text="updates to {} are forbidden.")],
+        ),
         returns_deleted=True,
         **printed(NAME, cell("DriverName", "driverName"), AGE),
     ),
@@ -542,10 +674,10 @@ STRATEGIES = {
             ("spec.fsGroupPolicy", "ReadWriteOnceWithFSType"),
             ("spec.requiresRepublish", False),
             ("spec.seLinuxMount", False),
+            ("spec.preventPodSchedulingIfMissing", False),
         ),
         prepare_update=_count_driver_change,
-        validate=_DRIVER.validate,
-        validate_update=changes(_DRIVER.validate_update, _same_driver),
+        **validated(_DRIVER, _same_driver),
         warnings=_warn_of_driver,
         allow_unconditional_update=False,
         returns_deleted=True,
@@ -561,20 +693,20 @@ STRATEGIES = {
         ),
     ),
     (GROUP, "CSINode"): Strategy(
-        validate=_CSI_NODE.validate,
-        validate_update=changes(_CSI_NODE.validate_update, _same_node_drivers),
+        **validated(_CSI_NODE, _same_node_drivers),
         allow_unconditional_update=False,
         returns_deleted=True,
         **printed(NAME, cell("Drivers", count("spec.drivers"), kind="integer"), AGE),
     ),
     (GROUP, "CSIStorageCapacity"): Strategy(
-        validate=_CAPACITY.validate,
-        validate_update=changes(_CAPACITY.validate_update, immutable("nodeTopology", "storageClassName")),
+        warnings=_warn_about_capacity,
+        **validated(_CAPACITY, immutable("nodeTopology", "storageClassName")),
         allow_unconditional_update=False,
     ),
     (GROUP, "VolumeAttachment"): Strategy(
         validate=_ATTACHMENT.validate,
-        validate_update=changes(_ATTACHMENT.validate_update, _same_attachment),
+        validate_update=changes(_CHANGED_ATTACHMENT.validate_update, immutable("spec", shown=False)),
+        validate_status_update=_CHANGED_ATTACHMENT.validate_update,
         allow_unconditional_update=False,
         returns_deleted=True,
         **printed(

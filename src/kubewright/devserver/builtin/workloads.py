@@ -6,9 +6,11 @@ from typing import Any
 
 from kubewright.api import FieldError, label_selector, names, problems
 from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin.deprecations import warn_about_claim_spec
 from kubewright.devserver.builtin.field_checks import invalid_struct, unsupported_struct
+from kubewright.devserver.builtin.pods.annotations import check_pod_annotations
 from kubewright.devserver.builtin.pods.spec import check_template, default_pod_spec, template_of
-from kubewright.devserver.builtin.pods.volumes import check_claim_spec, default_claim_spec
+from kubewright.devserver.builtin.pods.volumes import check_claim_spec
 from kubewright.devserver.builtin.pods.warnings import warn_about_template
 from kubewright.devserver.builtin.printing import (
     AGE,
@@ -22,25 +24,19 @@ from kubewright.devserver.builtin.printing import (
     printed,
     selector_text,
 )
-from kubewright.devserver.builtin.rules import ChangeCheck, changes, immutable
-from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, keep_spec_and_labels, number_at
+from kubewright.devserver.builtin.rules import ChangeCheck, changes, defaults, immutable, validated
+from kubewright.devserver.builtin.writes import (
+    SPEC_AND_STATUS,
+    STATUS_KEEPS_SPEC,
+    keep_spec_and_labels,
+    number_at,
+    restore,
+)
 from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import ScaleAccess, Strategy
 
 _MISMATCH = "`selector` does not match template `labels`"
-_STATEFUL_MUTABLE = (
-    "replicas",
-    "ordinals",
-    "template",
-    "updateStrategy",
-    "revisionHistoryLimit",
-    "persistentVolumeClaimRetentionPolicy",
-    "minReadySeconds",
-)
-_STATEFUL_RULE = (
-    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
-    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
-)
+_STATEFUL_IMMUTABLE = ("selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy")
 _INVALID_SELECTOR = {"deployment": "invalid label selector", "statefulset": ""}
 """What the error about an invalid selector adds; a DaemonSet has no such error."""
 
@@ -105,7 +101,8 @@ def _stateful_rest(spec: JsonObject, named: list[FieldError]) -> list[FieldError
         errors += check.labels(f"{path}.labels", metadata.get("labels"))
         for key in section(metadata, "annotations"):
             errors += check.named(f"{path}.annotations", key, names.qualified_name(key.lower()))
-    return errors + list(_check_restart(spec, "StatefulSet", always=True))
+        errors += check_pod_annotations(template, f"{path}.annotations")
+    return errors + list(_check_restart(spec, "StatefulSet"))
 
 
 def _with_claims(spec: JsonObject) -> JsonObject:
@@ -131,7 +128,8 @@ def _stateful_policies(spec: JsonObject) -> list[FieldError]:
         errors.append(problems.invalid("spec.podManagementPolicy", policy, text))
     update: JsonObject = section(spec, "updateStrategy")
     rolling: JsonObject | None = update.get("rollingUpdate")
-    shown = {"Partition": (rolling or {}).get("partition", 0), "MaxUnavailable": None}
+    unavailable = (rolling or {}).get("maxUnavailable")
+    shown = {"Partition": (rolling or {}).get("partition", 0), "MaxUnavailable": unavailable}
     if update.get("type") == "OnDelete":
         if rolling is not None:
             text = "only allowed for updateStrategy 'RollingUpdate'"
@@ -140,7 +138,14 @@ def _stateful_policies(spec: JsonObject) -> list[FieldError]:
         both = {"Type": update.get("type", ""), "RollingUpdate": None if rolling is None else shown}
         errors.append(invalid_struct("spec.updateStrategy", both, "must be 'RollingUpdate' or 'OnDelete'"))
     elif rolling is not None:
-        errors += check.none_negative(rolling, "spec.updateStrategy.rollingUpdate", "partition")
+        where = "spec.updateStrategy.rollingUpdate"
+        errors += check.none_negative(rolling, where, "partition")
+        if unavailable is not None:
+            where = f"{where}.maxUnavailable"
+            errors += check.count_or_percent(where, unavailable)
+            if _is_zero(unavailable):
+                errors.append(problems.invalid(where, unavailable, "cannot be 0"))
+            errors += check.at_most_all(where, unavailable)
     path, retention = "spec.persistentVolumeClaimRetentionPolicy", "persistentVolumeClaimRetentionPolicy"
     for name in ("whenDeleted", "whenScaled") if spec.get(retention) is not None else ():
         errors += check.one_of(f"{path}.{name}", spec[retention].get(name, ""), ("Retain", "Delete"))
@@ -157,7 +162,7 @@ def check_daemon_set(obj: JsonObject) -> list[FieldError]:
     if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
         errors.append(problems.invalid("spec.selector", selector, "empty selector is invalid for daemonset"))
     errors += check_template(spec["template"], "spec.template")
-    errors += _check_restart(spec, "DaemonSet", always=True)
+    errors += _check_restart(spec, "DaemonSet")
     errors += check.none_negative(spec, "spec", "minReadySeconds")
     errors += _daemon_update(section(spec, "updateStrategy"), "spec.updateStrategy")
     return errors + check.none_negative(spec, "spec", "revisionHistoryLimit")
@@ -186,21 +191,25 @@ def _daemon_update(update: JsonObject, path: str) -> Iterator[FieldError]:
 
 
 def _rolling(rolling: JsonObject | None) -> JsonObject | None:
-    return (
-        None
-        if rolling is None
-        else {name[0].upper() + name[1:]: rolling.get(name, 0) for name in _ROLLING_FIELDS}
-    )
+    if rolling is None:
+        return None
+    return check.struct(rolling, "maxUnavailable maxSurge", 0)
 
 
-def check_replication_controller(obj: JsonObject) -> list[FieldError]:
-    """Check a ReplicationController."""
-    spec = obj["spec"]
-    errors = check.none_negative(spec, "spec", "minReadySeconds")
+def check_replication_controller(new: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
+    """Check a new ReplicationController, or its update."""
+    errors, name = _check_controlled_template(new["spec"]), new["metadata"].get("name", "")
+    # Declared, so these errors follow the others.
+    if old is None and name:
+        errors += check.named("metadata.name", name, names.dns1123_subdomain(name))
+    return errors + check.none_negative(new["spec"], "spec", "replicas", "minReadySeconds")
+
+
+def _check_controlled_template(spec: JsonObject) -> list[FieldError]:
+    errors: list[FieldError] = []
     selector: dict[str, str] = section(spec, "selector")
     if not selector:
         errors.append(problems.required("spec.selector"))
-    errors += check.none_negative(spec, "spec", "replicas")
     template: JsonObject | None = spec.get("template")
     if template is None:
         return [*errors, problems.required("spec.template")]
@@ -209,7 +218,7 @@ def check_replication_controller(obj: JsonObject) -> list[FieldError]:
         shown = template["metadata"].get("labels")
         errors.append(problems.invalid("spec.template.metadata.labels", shown, _MISMATCH))
     errors += check_template(template, "spec.template")
-    return errors + list(_check_restart(spec, "ReplicationController", always=False))
+    return errors + list(_check_restart(spec, "ReplicationController"))
 
 
 def _selector(spec: JsonObject, kind: str) -> tuple[list[FieldError], bool]:
@@ -237,14 +246,14 @@ def _matches(spec: JsonObject) -> list[FieldError]:
 
 def _replicated_template(spec: JsonObject) -> list[FieldError]:
     errors = _matches(spec) + check_template(spec["template"], "spec.template")
-    return errors + list(_check_restart(spec, "ReplicaSet", always=True))
+    return errors + list(_check_restart(spec, "ReplicaSet"))
 
 
-def _check_restart(spec: JsonObject, kind: str, *, always: bool) -> Iterator[FieldError]:
-    """Check that Pods run until they are deleted; with `always`, report invalid restart policies as well."""
+def _check_restart(spec: JsonObject, kind: str) -> Iterator[FieldError]:
+    """Check that Pods run until they are deleted."""
     pod: JsonObject = spec["template"]["spec"]
     policy = pod.get("restartPolicy", "")
-    if policy != "Always" and (always or policy in ("OnFailure", "Never")):
+    if policy != "Always":
         yield problems.not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
     if pod.get("activeDeadlineSeconds") is not None:
         text = f"activeDeadlineSeconds in {kind} is not Supported"
@@ -331,10 +340,6 @@ _daemon_set_status = changes(
 )
 
 
-def _again(validate: Callable[[JsonObject], list[FieldError]]) -> ChangeCheck:
-    return lambda new, old: validate(new)
-
-
 def _same_selector(new: JsonObject, old: JsonObject) -> list[FieldError]:
     after, before = new["spec"].get("selector"), old["spec"].get("selector")
     return [] if after == before else [invalid_struct("spec.selector", after, check.IMMUTABLE)]
@@ -342,12 +347,12 @@ def _same_selector(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 def update_stateful_set(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check the update of a StatefulSet, of which few fields may change."""
-    fixed = [
-        {key: value for key, value in obj["spec"].items() if key not in _STATEFUL_MUTABLE}
-        for obj in (new, old)
-    ]
     errors = _stateful_policies(new["spec"]) + _stateful_rest(new["spec"], [])
-    return errors if fixed[0] == fixed[1] else [*errors, problems.forbidden("spec", _STATEFUL_RULE)]
+    return errors + [
+        problems.invalid(f"spec.{name}", new["spec"].get(name), "field is immutable")
+        for name in _STATEFUL_IMMUTABLE
+        if new["spec"].get(name) != old["spec"].get(name)
+    ]
 
 
 def _ready(obj: JsonObject) -> str:
@@ -375,72 +380,53 @@ def _replica_cells(selector: Cell) -> Printed:
     )
 
 
-def _spec(obj: JsonObject) -> JsonObject:
-    spec: JsonObject = obj.setdefault("spec", {})
-    return spec
+def _defaults(*rows: tuple[str, Any]) -> Callable[[JsonObject], None]:
+    """Compile rows of defaults, which those of the Pod template follow."""
+    fill = defaults(*rows)
+
+    def run(obj: JsonObject) -> None:
+        fill(obj)
+        default_pod_spec(template_of(obj["spec"])["spec"])
+
+    return run
 
 
-def _default_template(spec: JsonObject) -> None:
-    default_pod_spec(template_of(spec)["spec"])
-
-
-def _default_deployment(obj: JsonObject) -> None:
-    spec = _spec(obj)
-    spec.setdefault("replicas", 1)
-    spec.setdefault("revisionHistoryLimit", 10)
-    spec.setdefault("progressDeadlineSeconds", 600)
-    strategy: JsonObject = spec.setdefault("strategy", {})
-    strategy["type"] = strategy.get("type") or "RollingUpdate"
-    if strategy["type"] == "RollingUpdate":
-        rolling: JsonObject = strategy.setdefault("rollingUpdate", {})
-        rolling.setdefault("maxUnavailable", "25%")
-        rolling.setdefault("maxSurge", "25%")
-    _default_template(spec)
-
-
-def _default_replica_set(obj: JsonObject) -> None:
-    spec = _spec(obj)
-    spec.setdefault("replicas", 1)
-    _default_template(spec)
-
-
-def _default_stateful_set(obj: JsonObject) -> None:
-    spec = _spec(obj)
-    spec.setdefault("replicas", 1)
-    spec.setdefault("revisionHistoryLimit", 10)
-    spec["podManagementPolicy"] = spec.get("podManagementPolicy") or "OrderedReady"
-    update: JsonObject = spec.setdefault("updateStrategy", {})
-    if not update.get("type"):
-        update["type"] = "RollingUpdate"
-        update.setdefault("rollingUpdate", {})
-    if update["type"] == "RollingUpdate" and update.get("rollingUpdate") is not None:
-        update["rollingUpdate"].setdefault("partition", 0)
-    policy: JsonObject = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
-    for name in ("whenDeleted", "whenScaled"):
-        policy[name] = policy.get(name) or "Retain"
-    for claim in items(spec, "volumeClaimTemplates"):
-        claim["kind"] = claim.get("kind") or "PersistentVolumeClaim"
-        claim["apiVersion"] = claim.get("apiVersion") or "v1"
-        default_claim_spec(claim.setdefault("spec", {}))
-        claim.setdefault("status", {})["phase"] = claim["status"].get("phase") or "Pending"
-    _default_template(spec)
+_DAEMON_SET_DEFAULTS = _defaults(
+    ("spec.revisionHistoryLimit", 10),
+    ("spec.updateStrategy.type!", "RollingUpdate"),
+    ("spec.updateStrategy{type=RollingUpdate}.rollingUpdate.maxUnavailable", 1),
+    ("spec.updateStrategy{type=RollingUpdate}.rollingUpdate.maxSurge", 0),
+)
 
 
 def _default_daemon_set(obj: JsonObject) -> None:
-    spec = _spec(obj)
-    spec.setdefault("revisionHistoryLimit", 10)
-    update: JsonObject = spec.setdefault("updateStrategy", {})
-    update["type"] = update.get("type") or "RollingUpdate"
-    if update["type"] == "RollingUpdate":
-        rolling: JsonObject = update.setdefault("rollingUpdate", {})
-        rolling.setdefault("maxUnavailable", 1)
-        rolling.setdefault("maxSurge", 0)
-    _default_template(spec)
+    _DAEMON_SET_DEFAULTS(obj)
     obj["metadata"].setdefault("annotations", {}).setdefault(_TEMPLATE_GENERATION, "0")
 
 
+_STATEFUL_SET_DEFAULTS = _defaults(
+    ("spec.replicas", 1),
+    ("spec.revisionHistoryLimit", 10),
+    ("spec.podManagementPolicy!", "OrderedReady"),
+    ("spec.updateStrategy{!type}.rollingUpdate", {}),
+    ("spec.updateStrategy.type!", "RollingUpdate"),
+    ("spec.updateStrategy{type=RollingUpdate}.rollingUpdate?.partition", 0),
+    ("spec.updateStrategy{type=RollingUpdate}.rollingUpdate?.maxUnavailable", 1),
+    ("spec.persistentVolumeClaimRetentionPolicy.whenDeleted!", "Retain"),
+    ("spec.persistentVolumeClaimRetentionPolicy.whenScaled!", "Retain"),
+    ("spec.volumeClaimTemplates[].spec.volumeMode", "Filesystem"),
+    ("spec.volumeClaimTemplates[].status.phase!", "Pending"),
+)
+
+
+def _default_stateful_set(obj: JsonObject) -> None:
+    _STATEFUL_SET_DEFAULTS(obj)
+    for claim in items(section(obj, "spec"), "volumeClaimTemplates"):
+        claim.update(kind="PersistentVolumeClaim", apiVersion="v1")
+
+
 def _default_replication_controller(obj: JsonObject) -> None:
-    spec = _spec(obj)
+    spec: JsonObject = obj.setdefault("spec", {})
     spec.setdefault("replicas", 1)
     if spec.get("template") is None:
         return
@@ -457,6 +443,10 @@ _warn_about_pods = warn_about_template("spec", "template")
 
 def _warn_about_stateful_set(new: JsonObject, old: JsonObject | None) -> list[str]:
     found = _warn_about_pods(new, old)
+    for index, claim in enumerate(items(new["spec"], "volumeClaimTemplates")):
+        # kube-apiserver uses these two paths.
+        path = f"spec.volumeClaimTemplates[{index}]{'' if old is None else '.Spec'}"
+        found += warn_about_claim_spec(section(claim, "spec"), path)
     if (new["spec"].get("revisionHistoryLimit") or 0) < 0:
         text = "a negative value retains all historical revisions; a value >= 0 is recommended"
         found.append(f"spec.revisionHistoryLimit: {text}")
@@ -474,14 +464,24 @@ def _changed_daemon_set(new: JsonObject, old: JsonObject) -> None:
     annotations[_TEMPLATE_GENERATION] = str(count + changed)
 
 
+def _keep_daemon_set(new: JsonObject, old: JsonObject) -> None:
+    restore(new, old, "spec")
+    if known := section(old["metadata"], "annotations").get(_TEMPLATE_GENERATION):
+        new["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = known
+
+
 def _validate_revision(revision: JsonObject) -> list[FieldError]:
-    errors = check.not_negative("revision", revision.get("revision"))
+    errors = _check_revision_number(revision)
     data = revision.get("data")
     if data is None:
         errors.append(problems.required("data", "data is mandatory"))
     elif not isinstance(data, dict):
         errors.append(problems.required("data", "data must be a valid JSON object"))
     return errors
+
+
+def _check_revision_number(revision: JsonObject) -> list[FieldError]:
+    return check.not_negative("revision", revision.get("revision"))
 
 
 def _read_scale(obj: JsonObject) -> tuple[int, int, str]:
@@ -503,10 +503,16 @@ SCALE = ScaleAccess(_read_scale, _write_scale)
 
 STRATEGIES = {
     ("apps", "Deployment"): Strategy(
-        default=_default_deployment,
-        validate=check_deployment,
+        default=_defaults(
+            ("spec.replicas", 1),
+            ("spec.revisionHistoryLimit", 10),
+            ("spec.progressDeadlineSeconds", 600),
+            ("spec.strategy.type!", "RollingUpdate"),
+            ("spec.strategy{type=RollingUpdate}.rollingUpdate.maxUnavailable", "25%"),
+            ("spec.strategy{type=RollingUpdate}.rollingUpdate.maxSurge", "25%"),
+        ),
+        **validated(check_deployment, _same_selector),
         warnings=warn_about_template("spec", "template", named=True),
-        validate_update=changes(_again(check_deployment), _same_selector),
         validate_status_update=_deployment_status,
         prepare_status_update=keep_spec_and_labels,
         has_generation=True,
@@ -527,15 +533,13 @@ STRATEGIES = {
         ),
     ),
     ("apps", "ReplicaSet"): Strategy(
-        default=_default_replica_set,
-        validate=check_replica_set,
+        default=_defaults(("spec.replicas", 1)),
+        **validated(check_replica_set, _same_selector),
         warnings=warn_about_template("spec", "template", named=True),
-        validate_update=changes(_again(check_replica_set), _same_selector),
         validate_status_update=_replica_set_status,
-        prepare_status_update=keep_spec,
         has_generation=True,
         scale=SCALE,
-        reset_fields=SPEC_AND_STATUS,
+        **STATUS_KEEPS_SPEC,
         **_replica_cells(_SELECTOR),
     ),
     ("apps", "StatefulSet"): Strategy(
@@ -545,22 +549,20 @@ STRATEGIES = {
         validate_update=update_stateful_set,
         validate_status_update=_stateful_set_status,
         name_check=names.dns1123_label,
-        prepare_status_update=keep_spec,
         has_generation=True,
         scale=SCALE,
-        reset_fields=SPEC_AND_STATUS,
+        **STATUS_KEEPS_SPEC,
         **printed(NAME, cell("Ready", _ready), AGE, *_CONTAINERS),
     ),
     ("apps", "DaemonSet"): Strategy(
         default=_default_daemon_set,
         prepare_create=_new_daemon_set,
         prepare_update=_changed_daemon_set,
-        validate=check_daemon_set,
+        **validated(check_daemon_set, first=[_same_selector]),
         warnings=warn_about_template("spec", "template"),
-        validate_update=changes(_same_selector, _again(check_daemon_set)),
         validate_status_update=_daemon_set_status,
-        prepare_status_update=keep_spec,
         has_generation=True,
+        prepare_status_update=_keep_daemon_set,
         reset_fields=SPEC_AND_STATUS,
         **printed(
             NAME,
@@ -579,22 +581,23 @@ STRATEGIES = {
     ),
     ("apps", "ControllerRevision"): Strategy(
         validate=_validate_revision,
-        validate_update=changes(_again(_validate_revision), immutable("data")),
+        validate_update=changes(lambda new, old: _check_revision_number(new), immutable("data")),
         **printed(NAME, cell("Controller", _controller), cell("Revision", "revision", 0), AGE),
     ),
     ("", "ReplicationController"): Strategy(
         default=_default_replication_controller,
         validate=check_replication_controller,
-        warnings=warn_about_template("spec", "template", named=True),
-        validate_update=changes(_again(check_replication_controller)),
+        validate_update=check_replication_controller,
+        warnings=warn_about_template("spec", "template", named=True, of_old=True),
+        # The name is checked with the fields that Go types declare rules for.
+        name_check=lambda name: [],
         validate_status_update=_replica_set_status,
-        prepare_status_update=keep_spec,
         has_generation=True,
         # Clients of the first API version expect the Pods to stay.
         default_propagation="Orphan",
         scale=ScaleAccess(_read_controller_scale, _write_scale),
         selectable_fields={"status.replicas": number_at("status", "replicas")},
-        reset_fields=SPEC_AND_STATUS,
+        **STATUS_KEEPS_SPEC,
         **_replica_cells(cell("Selector", lambda obj: labels_text(obj["spec"].get("selector")), wide=True)),
     ),
 }

@@ -1,7 +1,7 @@
 """Which fields a write to an object or its status may change and own, and readers for field selectors."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from kubewright.devserver.objects import JsonObject
 
@@ -11,9 +11,27 @@ Paths = frozenset[tuple[str, ...]]
 SPEC_AND_STATUS: Mapping[str, Paths] = {"": frozenset({("status",)}), "status": frozenset({("spec",)})}
 
 
-def keep_spec(new: JsonObject, old: JsonObject) -> None:
-    """Restore the spec in a status write."""
-    restore(new, old, "spec")
+class StatusWrites(TypedDict):
+    """What a write to the status keeps, as arguments of a strategy."""
+
+    prepare_status_update: Callable[[JsonObject, JsonObject], None]
+    reset_fields: Mapping[str, Paths]
+
+
+def keep(*fields: str) -> Callable[[JsonObject, JsonObject], None]:
+    """Return a function that restores the old values of fields."""
+
+    def run(new: JsonObject, old: JsonObject) -> None:
+        for name in fields:
+            restore(new, old, name)
+
+    return run
+
+
+STATUS_KEEPS_SPEC: StatusWrites = {
+    "prepare_status_update": keep("spec"),
+    "reset_fields": SPEC_AND_STATUS,
+}
 
 
 def keep_spec_and_labels(new: JsonObject, old: JsonObject) -> None:

@@ -21,11 +21,11 @@ class ApiServices:
     async def follow(self, versions: Set[tuple[str, str]]) -> None:
         """Create missing APIServices and remove those of versions that are no longer served."""
         present = {meta(item)["name"] for item in self._api.list(GROUP, PLURAL, labels=f"{_MANAGED}=true")}
-        wanted = {f"{version}.{group}": (group, version) for group, version in versions}
-        for name in sorted(wanted.keys() - present):
+        desired = {f"{version}.{group}": (group, version) for group, version in versions}
+        for name in sorted(desired.keys() - present):
             if self._api.find(GROUP, PLURAL, "", name) is None:
-                await self._register(name, *wanted[name])
-        for name in sorted(present - wanted.keys()):
+                await self._register(name, *desired[name])
+        for name in sorted(present - desired.keys()):
             await self._api.delete(GROUP, PLURAL, "", name)
 
     async def _register(self, name: str, group: str, version: str) -> None:

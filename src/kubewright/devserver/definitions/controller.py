@@ -196,7 +196,7 @@ class DefinitionController:
     def _end_watches(self, resources: list[ServedResource]) -> None:
         """End the watches on a kind whose definition has changed, as kube-apiserver does.
 
-        Its watch cache is filled anew then: watches cannot resume from before.
+        Its watch cache is filled again then: watches cannot resume from before.
         """
         for collection in {resource.collection for resource in resources}:
             if self._core.realistic:
@@ -268,7 +268,7 @@ class DefinitionController:
         for record in collection.records():
             namespace, _, name = record.key.rpartition("/")
             try:
-                # Webhooks and policies are not asked, as in kube-apiserver: they could block the deletion forever.
+                # Webhooks and policies are not called, as in kube-apiserver: they could block the deletion forever.
                 await self._api.delete(group, plural, namespace, name, admitted=True)
             except StatusError as error:
                 if error.reason != "NotFound":

@@ -1,10 +1,13 @@
 """The kind CustomResourceDefinition itself: its defaults, its rules, and what happens when one is deleted."""
 
+from typing import Any
+
 from kubewright.api import FieldError
 from kubewright.devserver.definitions.naming import set_condition
 from kubewright.devserver.objects import JsonObject, items, meta, section
 from kubewright.devserver.objects.clock import Clock
-from kubewright.devserver.strategy import MetaChecks, Strategy
+from kubewright.devserver.strategy import MetaChecks, Strategy, TableColumn
+from kubewright.devserver.strategy.tables import CREATED_AT, NAME
 from kubewright.schema import check_crd, crd_warnings
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
@@ -29,9 +32,46 @@ def definition_strategy(clock: Clock) -> Strategy:
         has_generation=True,
         allow_unconditional_update=False,
         meta_checks=MetaChecks(qualified=False),
+        repeats_errors=True,
         warnings=lambda new, old: crd_warnings(new, old=old),
         begin_delete=begin_delete,
+        columns=_COLUMNS,
+        row=_row,
     )
+
+
+_COLUMNS = (
+    NAME,
+    TableColumn("Scope", "string"),
+    TableColumn("Versions", "string"),
+    CREATED_AT,
+    TableColumn("Group", "string", priority=1),
+    TableColumn("Kind", "string", priority=1),
+    TableColumn("ShortNames", "string", priority=1),
+    TableColumn("Established", "boolean", priority=1),
+)
+
+
+def _row(crd: JsonObject, now: float) -> list[Any]:
+    spec, names = crd["spec"], crd["spec"]["names"]
+    versions = [
+        version["name"] + ("(storage)" if version.get("storage") else "")
+        for version in items(spec, "versions")
+    ]
+    established = any(
+        condition.get("type") == "Established" and condition.get("status") == "True"
+        for condition in items(section(crd, "status"), "conditions")
+    )
+    return [
+        meta(crd)["name"],
+        spec.get("scope", ""),
+        ",".join(versions),
+        meta(crd).get("creationTimestamp"),
+        spec.get("group", ""),
+        names.get("kind", ""),
+        ",".join(items(names, "shortNames")),
+        established,
+    ]
 
 
 def default(crd: JsonObject) -> None:

@@ -27,7 +27,7 @@ def accept_names(crd: JsonObject, others: Iterable[JsonObject]) -> Naming:
         taken = section(other, "status", "acceptedNames")
         resources.update([taken.get("plural", ""), taken.get("singular", ""), *items(taken, "shortNames")])
         kinds.update([taken.get("kind", ""), taken.get("listKind", "")])
-    wanted: JsonObject = crd["spec"]["names"]
+    requested: JsonObject = crd["spec"]["names"]
     present = section(crd, "status", "acceptedNames")
     accepted: JsonObject = {name: value for name, value in present.items() if value}
     reason, message = "NoConflicts", "no conflicts found"
@@ -38,27 +38,27 @@ def accept_names(crd: JsonObject, others: Iterable[JsonObject]) -> Naming:
         ("kind", kinds),
         ("listKind", kinds),
     ):
-        conflict = _conflict(wanted.get(name), present.get(name), used)
+        conflict = _conflict(requested.get(name), present.get(name), used)
         if conflict:
             reason, message = f"{name[0].upper()}{name[1:]}Conflict", conflict
-        elif wanted.get(name):
-            accepted[name] = wanted[name]
+        elif requested.get(name):
+            accepted[name] = requested[name]
         else:
             accepted.pop(name, None)
-    if wanted.get("categories"):
-        accepted["categories"] = wanted["categories"]
+    if requested.get("categories"):
+        accepted["categories"] = requested["categories"]
     accepted.setdefault("plural", "")
     accepted.setdefault("kind", "")
     return Naming(accepted, reason, message)
 
 
-def _conflict(wanted: str | list[str] | None, present: str | list[str] | None, used: set[str]) -> str:
-    if wanted == present or not wanted:
+def _conflict(requested: str | list[str] | None, present: str | list[str] | None, used: set[str]) -> str:
+    if requested == present or not requested:
         return ""
-    if isinstance(wanted, str):
-        return f"{quote(wanted)} is already in use" if wanted in used else ""
+    if isinstance(requested, str):
+        return f"{quote(requested)} is already in use" if requested in used else ""
     own = present if isinstance(present, list) else []
-    clashes = [f"{quote(name)} is already in use" for name in wanted if name in used and name not in own]
+    clashes = [f"{quote(name)} is already in use" for name in requested if name in used and name not in own]
     return clashes[0] if len(clashes) == 1 else f"[{', '.join(clashes)}]" if clashes else ""
 
 

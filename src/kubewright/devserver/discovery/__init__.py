@@ -5,7 +5,7 @@ and resources), `openapi` (OpenAPI v3), `swagger` (OpenAPI v2).
 """
 
 from kubewright.devserver.discovery.discovery import AGGREGATED, Discovery, Document
-from kubewright.devserver.discovery.documents import VERSION, Documents
+from kubewright.devserver.discovery.documents import Documents
 from kubewright.devserver.discovery.openapi import OpenApi
 
-__all__ = ["AGGREGATED", "VERSION", "Discovery", "Document", "Documents", "OpenApi"]
+__all__ = ["AGGREGATED", "Discovery", "Document", "Documents", "OpenApi"]

@@ -10,11 +10,13 @@ from kubewright.devserver.objects import JsonObject, api_version, encode
 from kubewright.devserver.registry.resources import ResourceRegistry, ServedResource
 from kubewright.schema import version_priority
 
-# Kinds that kube-apiserver stores in a version it no longer serves by default; only their hash shows it.
+# Kinds that kube-apiserver stores in a version it does not serve by default; only their hash shows it.
 _STORED_OTHERWISE = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): "v1beta1",
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): "v1beta1",
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): "v1beta1",
+    ("certificates.k8s.io", "ClusterTrustBundle"): "v1beta1",
+    ("certificates.k8s.io", "PodCertificateRequest"): "v1beta1",
+    ("resource.k8s.io", "DeviceTaintRule"): "v1beta2",
+    ("storagemigration.k8s.io", "StorageVersionMigration"): "v1beta1",
 }
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
 

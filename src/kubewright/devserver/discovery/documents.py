@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from email.utils import formatdate
 from typing import Any
 
-from kubewright.devserver.data import MINOR, RELEASE
+from kubewright.devserver.data import KubernetesRelease
 from kubewright.devserver.discovery.discovery import AGGREGATED, Discovery, Document
 from kubewright.devserver.discovery.openapi import OpenApi
 from kubewright.devserver.objects import JsonObject, encode
@@ -19,22 +19,9 @@ from kubewright.devserver.request.negotiation import (
 from kubewright.devserver.request.responses import COMPRESSED, compress, compressible, encode_body, prettify
 from kubewright.http.server import JSON, TEXT, Request, Response, text
 
-VERSION: JsonObject = {
-    "major": "1",
-    "minor": str(MINOR),
-    "emulationMajor": "1",
-    "emulationMinor": str(MINOR),
-    "minCompatibilityMajor": "1",
-    "minCompatibilityMinor": str(MINOR - 1),
-    "gitVersion": f"v{RELEASE}+kubewright",
-    "gitCommit": "",
-    "gitTreeState": "",
-    "buildDate": "1970-01-01T00:00:00Z",
-    "goVersion": "",
-    "compiler": "",
-    "platform": "linux/amd64",
-}
 CHECKS = ("ping", "log", "etcd", "informer-sync", "poststarthook/start-apiextensions-controllers")
+# The release in which /version began to show which version is emulated.
+_FIRST_EMULATION = 33
 _HEALTH = ("healthz", "livez", "readyz")
 # Clients write either sign between name and version.
 _SWAGGER_PROTOBUF = (
@@ -42,8 +29,31 @@ _SWAGGER_PROTOBUF = (
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
 )
 # kube-apiserver indents these documents for all clients, not for browsers alone.
+_MEDIA_TYPES = {"/openid/v1/jwks": "application/jwk-set+json"}
 _INDENTED = ("/", "/version")
 _IMMUTABLE = ("Cache-Control", "public, immutable")
+
+
+def version_document(release: KubernetesRelease) -> JsonObject:
+    """Return what /version shows."""
+    emulated: JsonObject = {
+        "emulationMajor": "1",
+        "emulationMinor": str(release.minor),
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": str(release.minor - 1),
+    }
+    return {
+        "major": "1",
+        "minor": str(release.minor),
+        **(emulated if release.minor >= _FIRST_EMULATION else {}),
+        "gitVersion": f"v{release.version}+kubewright",
+        "gitCommit": "",
+        "gitTreeState": "",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "",
+        "platform": "linux/amd64",
+    }
 
 
 class Documents:
@@ -51,6 +61,7 @@ class Documents:
 
     def __init__(
         self,
+        release: KubernetesRelease,
         discovery: Discovery,
         openapi: OpenApi,
         key_set: Callable[[], JsonObject],
@@ -59,8 +70,9 @@ class Documents:
         self._discovery = discovery
         self._openapi = openapi
         self._modified = ("Last-Modified", formatdate(usegmt=True))
+        version = version_document(release)
         self._pages: dict[str, Callable[[], JsonObject]] = {
-            "/version": lambda: VERSION,
+            "/version": lambda: version,
             "/openid/v1/jwks": key_set,
             "/.well-known/openid-configuration": issuer,
             "/": self._root,
@@ -78,7 +90,7 @@ class Documents:
             check_accepted(request.headers.get("accept", ""), (JSON,))
         if path in self._pages:
             body = encode(self._pages[path]())
-            return Response(200, prettify(body) if path in _INDENTED else body)
+            return Response(200, prettify(body) if path in _INDENTED else body, _MEDIA_TYPES.get(path, JSON))
         if parts[0] in _HEALTH:
             return self._health(request, parts[0], "/".join(parts[1:]))
         if parts[0] == "openapi":
@@ -129,12 +141,12 @@ class Documents:
         found = await self._openapi.document(path) if parts[:1] == ["v3"] else None
         if found is None:
             return Response(404, b"", "")
-        tag, wanted = await self._openapi.tag(path), request.one("hash")
-        if wanted and wanted != tag:
+        tag, requested = await self._openapi.tag(path), request.one("hash")
+        if requested and requested != tag:
             location = f"/openapi/v3/{path}?hash={tag}"
             headers = [("Location", location), ("ETag", f'"{tag}"'), ("Vary", "Accept")]
             return Response(301, b"", JSON, headers)
-        if wanted:
+        if requested:
             headers = [_IMMUTABLE, ("ETag", f'"{tag}"'), ("Vary", "Accept")]
             return Response(200, found, JSON, headers)
         return self._tagged_document(request, found, tag, "Accept")
@@ -174,4 +186,4 @@ def _tagged(request: Request, document: Document, content_type: str) -> Response
     headers = [("ETag", document.etag), ("Vary", "Accept"), ("Cache-Control", "public")]
     if request.headers.get("if-none-match") == document.etag:
         return Response(304, b"", content_type, headers)
-    return Response(200, document.body, content_type, headers)
+    return Response(200, document.body + b"\n", content_type, headers)

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import msgspec
 
-from kubewright.devserver.data import BUNDLE, RELEASE
 from kubewright.devserver.discovery.swagger import swagger_protobuf
 from kubewright.devserver.objects import JsonObject, api_version, copy, encode, is_object
 from kubewright.devserver.registry.codecs import CustomCodec
@@ -32,7 +31,6 @@ _SHARED = (
     "Time",
 )
 _REF = "#/components/schemas/"
-_INFO = {"title": "Kubernetes", "version": f"v{RELEASE}"}
 _BODY = {"application/json": {"schema": {"type": "object"}}}
 _PARAMETERS = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
 
@@ -43,9 +41,10 @@ class OpenApi:
     def __init__(self, registry: ResourceRegistry, types: TypeTable) -> None:
         self._registry = registry
         self._types = types
+        self._info: JsonObject = {"title": "Kubernetes", "version": f"v{types.release.version}"}
         self._custom: dict[str, bytes] = {}
         self._builtin: dict[str, bytes] = {}
-        self._hashes: dict[str, str] = {}
+        self._hashes = types.release.openapi_hashes
         self._index = b""
         self._version2: dict[bool, bytes] = {}
         self._generation = -1
@@ -56,7 +55,8 @@ class OpenApi:
         if not self._shared:
             document = msgspec.json.decode(await asyncio.to_thread(self._types.openapi, _SMALLEST))
             schemas: JsonObject = document["components"]["schemas"]
-            self._shared = {f"{_META}{name}": schemas[f"{_META}{name}"] for name in _SHARED}
+            names = [name for short in _SHARED if (name := f"{_META}{short}") in schemas]
+            self._shared = {name: schemas[name] for name in names}
             kinds = self._shared[f"{_META}DeleteOptions"]["x-kubernetes-group-version-kind"]
             self._shared[f"{_META}DeleteOptions"]["x-kubernetes-group-version-kind"] = kinds[:1]
 
@@ -69,7 +69,6 @@ class OpenApi:
 
     async def index(self) -> bytes:
         """Return the paths of all documents with the hashes of their contents."""
-        self._hashes = BUNDLE.sha256
         await self._load_shared()
         self._refresh()
         if not self._index:
@@ -95,13 +94,13 @@ class OpenApi:
 
     async def tag(self, path: str) -> str:
         """Return the hash of a document's content, by which the index names it."""
-        self._hashes = BUNDLE.sha256
         await self._load_shared()
         return self._hash(path)
 
     def _custom_document(self, path: str) -> bytes:
         if path not in self._custom:
-            self._custom[path] = encode(custom_document(self._custom_resources(path), self._shared))
+            document = custom_document(self._custom_resources(path), self._shared, self._info)
+            self._custom[path] = encode(document)
         return self._custom[path]
 
     def _paths(self) -> list[str]:
@@ -112,7 +111,7 @@ class OpenApi:
         return sorted(found)
 
     def _hash(self, path: str) -> str:
-        known = self._hashes.get(f"openapi/{path.replace('/', '__')}.json.xz")
+        known = self._hashes.get(path.replace("/", "__"))
         if known:
             return known.upper()
         return hashlib.sha256(self._custom_document(path)).hexdigest().upper()
@@ -143,7 +142,7 @@ class OpenApi:
                 definitions[schema_name(resource)] = _kind_schema_version2(resource)
         return {
             "swagger": "2.0",
-            "info": _INFO,
+            "info": self._info,
             "paths": {},
             "definitions": dict(sorted(definitions.items())),
         }
@@ -173,7 +172,9 @@ def schema_name(resource: ServedResource) -> str:
     return ".".join([*reversed(resource.group.split(".")), resource.version, resource.kind])
 
 
-def custom_document(resources: list[ServedResource], shared: JsonObject) -> JsonObject:
+def custom_document(
+    resources: list[ServedResource], shared: JsonObject, information: JsonObject
+) -> JsonObject:
     """Build the document of a group version of custom resources; `shared` are the schemas of metadata and options."""
     schemas: JsonObject = dict(shared)
     paths: JsonObject = {}
@@ -193,7 +194,7 @@ def custom_document(resources: list[ServedResource], shared: JsonObject) -> Json
             "x-kubernetes-group-version-kind": [{**_gvk(resource), "kind": resource.list_kind}],
         }
         paths.update(_paths_of(resource))
-    return {"openapi": "3.0.0", "info": _INFO, "paths": paths, "components": {"schemas": schemas}}
+    return {"openapi": "3.0.0", "info": information, "paths": paths, "components": {"schemas": schemas}}
 
 
 def _gvk(resource: ServedResource) -> JsonObject:

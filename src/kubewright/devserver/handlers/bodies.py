@@ -10,10 +10,11 @@ from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import ServedResource
 from kubewright.devserver.request.negotiation import OFFERED, PROTOBUF, YAML
 from kubewright.devserver.wire import (
+    PARSE_ERROR,
     UnknownKind,
     WireDecodeError,
+    find_kind,
     in_document_order,
-    json_sort,
     parse_json,
     parse_yaml,
     sort_keys,
@@ -24,7 +25,6 @@ from kubewright.http.server import JSON, Request
 _META_GROUP = "meta.k8s.io"
 _FIRST_EVICTION = GroupVersionKind("policy", "v1beta1", "Eviction")
 _SUMMARY = 30
-_SORTS: dict[type[object], str] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
 
 class DecodedBody(NamedTuple):
@@ -75,25 +75,18 @@ def read_kind(
     except UnknownKind as error:
         raise unhandled(error.gvk, gvk, str(error)) from None
     except WireDecodeError as error:
-        where = "couldn't get version/kind; json parse error: " if media_type(request) == JSON else ""
+        where = PARSE_ERROR if media_type(request) == JSON else ""
         raise _unrecognized(gvk, f"{where}{error}", request.body) from None
     if value is None:
         value = {}
-    if not isinstance(value, dict):
-        sort = _SORTS[type(cast(object, value))]
-        text = (
-            f"couldn't get version/kind; json parse error: json: cannot unmarshal {sort} into Go value of type "
-            'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-        )
-        raise _unrecognized(gvk, text, request.body)
-    value = cast(JsonObject, value)
     custom = resource is not None and resource.custom
-    if not custom:
+    if not custom or not isinstance(value, dict):
         try:
-            value = value | find_kind(value)
+            header = find_kind(value)
         except WireDecodeError as error:
-            why = f"couldn't get version/kind; json parse error: {error}"
-            raise _unrecognized(gvk, why, request.body) from None
+            raise _unrecognized(gvk, str(error), request.body) from None
+        value = cast(JsonObject, value) | header
+    value = cast(JsonObject, value)
     forget = resets_ownership(value)
     found = _custom_kind(value, gvk, request.body) if custom else _builtin_kind(core, value, gvk)
     try:
@@ -101,7 +94,7 @@ def read_kind(
     except WireDecodeError as error:
         raise unhandled(found, gvk, str(error)) from None
     if not custom and media_type(request) == JSON:
-        strict = _outside_of_unknown(strict, unknown)
+        strict = [text for text in _outside_of_unknown(strict, unknown) if not _is_raw(core, gvk, text)]
     faults = [*strict, *unknown]
     if strict and unknown and not custom and media_type(request) == JSON:
         faults = in_document_order(request.body, faults)
@@ -113,6 +106,10 @@ def read_kind(
     if resource is not None:
         resource.codec.default(obj)
     return DecodedBody(obj, forget)
+
+
+def _is_raw(core: Core, gvk: GroupVersionKind, repeated: str) -> bool:
+    return core.types.is_raw(gvk, repeated.removeprefix('duplicate field "').removesuffix('"'))
 
 
 def _outside_of_unknown(repeated: list[str], unknown: list[str]) -> list[str]:
@@ -133,7 +130,7 @@ def read_options(core: Core, request: Request, gvk: GroupVersionKind) -> JsonObj
     try:
         value, _ = parse(core, request, gvk)
     except WireDecodeError as error:
-        raise StatusError.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+        raise StatusError.bad_request(f"{PARSE_ERROR}{error}") from None
     if not isinstance(value, dict):
         raise StatusError.bad_request("decoded object cannot be converted to DeleteOptions")
     value = cast(JsonObject, value)
@@ -148,41 +145,21 @@ def read_options(core: Core, request: Request, gvk: GroupVersionKind) -> JsonObj
 
 
 def report_strict(
-    found: list[str], validation: str, warnings: list[str], kind: GroupVersionKind, wanted: GroupVersionKind
+    found: list[str], validation: str, warnings: list[str], kind: GroupVersionKind, expected: GroupVersionKind
 ) -> None:
     """Reject unknown and repeated fields or warn about them, according to `fieldValidation`."""
     if not found or validation == "Ignore":
         return
     if validation == "Strict":
-        raise unhandled(kind, wanted, f"strict decoding error: {', '.join(found)}")
+        raise unhandled(kind, expected, f"strict decoding error: {', '.join(found)}")
     warnings.extend(found)
 
 
-def find_kind(value: JsonObject) -> JsonObject:
-    """Return the apiVersion and kind of a body as Go finds them, whose decoder ignores the case of names here.
-
-    Raise WireDecodeError if one of them is not a string.
-    """
-    found: JsonObject = {}
-    error = ""
-    for key, item in value.items():
-        name = {"apiversion": "apiVersion", "kind": "kind"}.get(key.lower())
-        if name is None or item is None:
-            continue
-        if isinstance(item, str):
-            found[name] = item
-        elif not error:
-            error = f"json: cannot unmarshal {json_sort(item)} into Go struct field .{name} of type string"
-    if error:
-        raise WireDecodeError(error)
-    return found
-
-
-def unhandled(found: GroupVersionKind, wanted: GroupVersionKind, why: str) -> StatusError:
+def unhandled(found: GroupVersionKind, expected: GroupVersionKind, why: str) -> StatusError:
     """Return the error for a body of another kind."""
     version = problems.quoted(found.version)
     return StatusError.bad_request(
-        f"{found.kind} in version {version} cannot be handled as a {wanted.kind}: {why}"
+        f"{found.kind} in version {version} cannot be handled as a {expected.kind}: {why}"
     )
 
 

@@ -1,14 +1,15 @@
 """Requests that a kind responds to itself: connections, special subresources, and kinds that are never stored."""
 
-from dataclasses import replace
 from typing import Literal
+
+from msgspec.structs import replace
 
 from kubewright.api import GroupVersionKind, problems
 from kubewright.devserver.handlers.bodies import read_kind, read_object
 from kubewright.devserver.handlers.resource_request import ResourceRequest
 from kubewright.devserver.merge import update_managed_fields
 from kubewright.devserver.objects import JsonObject, encode, order_object, section
-from kubewright.devserver.objects.metadata import wipe_system_fields
+from kubewright.devserver.objects.metadata import drop_repeated_owners, wipe_system_fields
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.admission import AdmissionAttributes
 from kubewright.devserver.request.identity import AuthorizationAttributes, forbidden
@@ -69,6 +70,7 @@ async def _make(
     if gvk.kind != _KEEPS_SYSTEM_FIELDS:
         wipe_system_fields(body)
     write.place(body)
+    drop_repeated_owners(body, write.warnings)
     types = target.core.types
     schema, empty = types.merge_schema(gvk), types.zero(gvk)
     field_write = replace(write.field_write(), api_version=gvk.api_version)
@@ -76,6 +78,7 @@ async def _make(
         body = update_managed_fields(schema, empty, body, field_write)
     attributes = _attributes(target, gvk, "CREATE", body, options)
     await target.core.admission.admit(attributes)
+    drop_repeated_owners(body, write.warnings)
     return await _invoke(target, endpoint, options, form, gvk, body)
 
 
@@ -83,10 +86,10 @@ async def _open(
     target: ResourceRequest, endpoint: SubresourceEndpoint | None, gvk: GroupVersionKind
 ) -> ServerResponse:
     """Open a connection; changes of its options by admission are ignored, as in kube-apiserver."""
-    asked = _connection(target, gvk)
-    attributes = _attributes(target, gvk, "CONNECT", asked, None)
+    connection = _connection(target, gvk)
+    attributes = _attributes(target, gvk, "CONNECT", connection, None)
     await target.core.admission.admit(attributes)
-    await target.core.admission.validate(_attributes(target, gvk, "CONNECT", asked, None))
+    await target.core.admission.validate(_attributes(target, gvk, "CONNECT", connection, None))
     if endpoint is None:
         raise _not_served(target)
     return await _invoke(target, endpoint, WriteParameters(), target.format(), gvk, None)
@@ -156,6 +159,8 @@ async def _invoke(
         await target.core.admission.validate(_attributes(target, gvk, "CREATE", created, options))
 
     def authorize_create() -> None:
+        if not core.types.release.enabled("AuthorizePodWebsocketUpgradeCreatePermission"):
+            return
         attributes = replace(AuthorizationAttributes.of(target.info), verb="create")
         decision = core.authorizer.authorize(target.context.user, attributes)
         if not decision.allowed:
@@ -176,9 +181,14 @@ async def _invoke(
     )
     if not isinstance(outcome, EndpointResult):
         return outcome
-    return target.respond_encoded(outcome.status, encode(order_object(outcome.object)), form)
+    document = outcome.object
+    if not core.types.release.is_current:
+        # Earlier releases write some empty fields, such as a creationTimestamp.
+        found = GroupVersionKind.parse(document["apiVersion"], document["kind"])
+        document = core.types.decode(found, document)[0]
+    return target.respond_encoded(outcome.status, encode(order_object(document)), form)
 
 
 def _not_served(target: ResourceRequest) -> StatusError:
     name = f"{target.resource.group_resource}/{target.info.subresource}"
-    return StatusError(501, "NotImplemented", f"the development server does not answer {name}")
+    return StatusError(501, "NotImplemented", f"the development server does not implement {name}")

@@ -10,6 +10,7 @@ from kubewright.devserver.objects.metadata import (
     wipe_system_fields,
 )
 from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.registry import UnconvertibleObjects
 from kubewright.devserver.request.options import parse_revision
 
 
@@ -63,13 +64,13 @@ def validate_create(write: ObjectWrite, obj: JsonObject) -> None:
         qualified_finalizers=checks.qualified and not resource.custom,
     )
     errors = metadata_errors if checks.created else []
-    errors = errors + strategy.validate(obj) + resource.codec.validate(obj, None)
+    errors = errors + strategy.validate(obj) + resource.codec.validate(obj, None, write.warnings)
     if not errors:
         errors = metadata_errors or [
             problems.invalid("metadata.name", write.name, text) for text in names.path_segment(write.name)
         ]
     if errors:
-        raise StatusError.invalid(resource.home_group, resource.kind, write.name, errors)
+        raise write.invalid(errors)
 
 
 async def store_created(write: ObjectWrite, obj: JsonObject) -> bytes:
@@ -80,18 +81,35 @@ async def store_created(write: ObjectWrite, obj: JsonObject) -> bytes:
     meta(obj).pop("selfLink", None)
     if not write.options.dry_run and _revision(obj):
         raise StatusError.unknown("resourceVersion should not be set on objects to be created")
-    if write.record() is not None:
-        raise already_exists(write)
     if write.options.dry_run:
-        return await write.dry_run_result(obj)
-    return await write.commit(obj, None)
+        if await _is_readable(write):
+            raise already_exists(write, obj)
+        return await write.dry_run_result(obj, create=True)
+    # kube-apiserver converts the object before it asks etcd: a failed conversion is reported first.
+    stored = await write.resource.to_storage(obj)
+    if write.record() is not None:
+        raise already_exists(write, obj)
+    return await write.commit_stored(stored, None)
 
 
-def already_exists(write: ObjectWrite) -> StatusError:
-    """Return the error for an object that exists, also if it is being deleted."""
+async def _is_readable(write: ObjectWrite) -> bool:
+    """Return True if the object exists; a dry run reads it, and takes one that cannot be converted for missing."""
+    record = write.record()
+    if record is None:
+        return False
+    try:
+        await write.read(record)
+    except UnconvertibleObjects:
+        return False
+    return True
+
+
+def already_exists(write: ObjectWrite, obj: JsonObject) -> StatusError:
+    """Return the error for an object that exists, also if it is being deleted or its name was to be generated."""
     resource, existing = write.resource, write.record()
     deleting = existing is not None and bool(decode(existing.data)["metadata"].get("deletionTimestamp"))
-    return StatusError.already_exists(resource.group, resource.plural, write.name, deleting=deleting)
+    error = StatusError.no_unique_name if meta(obj).get("generateName") else StatusError.already_exists
+    return error(resource.group, resource.plural, write.name, deleting=deleting)
 
 
 def _revision(obj: JsonObject) -> int:

@@ -38,7 +38,14 @@ async def finish_delete(
         meta(new).pop("finalizers", None)
     if finalizers or grace:
         return Deletion(await _write(write, record, new, old, options), gone=False)
-    return _remove(write, record, new if grace == 0 else old, options)
+    if grace is None or options.dry_run:
+        return _remove(write, record, old if grace is None else new, options)
+    # As in kube-apiserver, watches see that the object is being deleted before they see that it is gone.
+    await write.commit(new, record)
+    marked = write.record()
+    if marked is None:
+        raise write.not_found()
+    return _remove(write, marked, new, options)
 
 
 def _remove(write: ObjectWrite, record: Record, last: JsonObject, options: DeleteOptions) -> Deletion:
@@ -65,6 +72,13 @@ async def _begin(
     return _remove(write, record, old, options)
 
 
+def warn_about_orphans(write: ObjectWrite, options: DeleteOptions) -> None:
+    """Warn if the dependents of a kind stay by default and the client did not choose; also if there is no object."""
+    warning = write.resource.strategy.orphan_warning
+    if warning and options.orphan_dependents is None and options.propagation is None:
+        write.warnings.append(warning)
+
+
 def check_preconditions(write: ObjectWrite, old: JsonObject, options: DeleteOptions) -> None:
     """Raise Conflict if the preconditions of a deletion are not met."""
     metadata = meta(old)
@@ -77,33 +91,33 @@ def check_preconditions(write: ObjectWrite, old: JsonObject, options: DeleteOpti
             "The object might have been modified",
         ),
     )
-    for title, wanted, found, hint in checks:
-        if wanted is not None and wanted != found:
-            why = f"the {title} in the precondition ({wanted}) does not match the {title} in record ({found}). {hint}"
+    for title, requested, found, hint in checks:
+        if requested is not None and requested != found:
+            why = f"the {title} in the precondition ({requested}) does not match the {title} in record ({found}). {hint}"
             raise StatusError.conflict(write.resource.group, write.resource.kind, write.name, why)
 
 
 def _grace(write: ObjectWrite, obj: JsonObject, options: DeleteOptions) -> tuple[bool, int | None]:
     """Set the grace period, in place; return (already deleting, seconds or None without a grace period)."""
     metadata = meta(obj)
-    wanted = options.grace_period
-    if wanted is not None and wanted < 0:
-        wanted = 1
+    requested = options.grace_period
+    if requested is not None and requested < 0:
+        requested = 1
     before = metadata.get("deletionTimestamp")
     if before:
         present = metadata.get("deletionGracePeriodSeconds")
         if not present:
             return False, None
-        if wanted is None or wanted >= present:
+        if requested is None or requested >= present:
             return True, None
         now = write.core.clock.seconds()
-        moment = parse_time(before) - present + wanted
+        moment = parse_time(before) - present + requested
         if moment < now:
-            moment, wanted = now, 1 if wanted else 0
+            moment, requested = now, 1 if requested else 0
         metadata["deletionTimestamp"] = format_time(moment)
-        metadata["deletionGracePeriodSeconds"] = wanted
-        return False, wanted
-    seconds = write.resource.strategy.grace_period(obj, wanted)
+        metadata["deletionGracePeriodSeconds"] = requested
+        return False, requested
+    seconds = write.resource.strategy.grace_period(obj, requested)
     if seconds is None:
         return False, None
     metadata["deletionTimestamp"] = format_time(write.core.clock.seconds() + seconds)
@@ -128,8 +142,6 @@ def _finalizers(write: ObjectWrite, obj: JsonObject, options: DeleteOptions) -> 
         orphan, foreground = ORPHAN in present, FOREGROUND in present
     else:
         orphan, foreground = strategy.default_propagation == "Orphan", False
-        if strategy.orphan_warning:
-            write.warnings.append(strategy.orphan_warning)
     if orphan:
         kept.append(ORPHAN)
     if foreground:

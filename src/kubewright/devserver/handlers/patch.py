@@ -3,22 +3,32 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
-from kubewright.api import GroupVersionKind, PatchError, json_patch, merge_patch, problems, strategic_patch
-from kubewright.devserver.handlers.bodies import find_kind, media_type
+from kubewright.api import GroupVersionKind, PatchError, json_patch, merge_patch, problems
+from kubewright.api.patches import merge_strategically
+from kubewright.devserver.handlers.bodies import media_type
 from kubewright.devserver.handlers.object_write import ObjectWrite
 from kubewright.devserver.handlers.update import ObjectChange
 from kubewright.devserver.merge import ApplyConflicts, ApplyError, apply, resets_ownership
-from kubewright.devserver.objects import JsonObject, encode, encode_sorted, meta, section
+from kubewright.devserver.objects import JsonObject, copy, encode, encode_sorted, go_text, meta, section
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import ServedResource
 from kubewright.devserver.request.options import APPLY_PATCH
-from kubewright.devserver.wire import WireDecodeError, parse_json, parse_yaml, sort_keys, yaml_errors
+from kubewright.devserver.wire import (
+    WireDecodeError,
+    find_kind,
+    parse_json,
+    parse_yaml,
+    sort_keys,
+    untyped,
+    yaml_errors,
+)
 from kubewright.http.server import Request
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 MAX_OPERATIONS = 10_000
+_ENTRY = "meta/v1.ManagedFieldsEntry"
 _MALFORMED = "invalid patch format"
 """The start of messages about invalid directives; other patches fail on the object they are applied to."""
 
@@ -27,11 +37,10 @@ class Patched(NamedTuple):
     """A patched document, and what was wrong with the patch strictly speaking."""
 
     document: JsonObject
+    """Its objects that a JSON or merge patch reaches into are sorted, as in kube-apiserver."""
     strict: list[str]
-    touched: JsonObject
-    """The objects that the patch reaches into, as nested objects."""
     strategic: JsonObject | None = None
-    """The patch itself, if it is a strategic one: errors then show the patch and not the document."""
+    """What is left of the patch, if it is a strategic one: errors then show the patch and not the document."""
 
 
 Patch = Callable[[JsonObject], Patched]
@@ -54,18 +63,16 @@ def document_patch(kind: str, body: bytes, schema: Any) -> Patch:
     """Read a JSON, merge or strategic patch; a strategic one follows the schema."""
     # kube-apiserver has no such prefix for strategic patches.
     doing = "" if kind == STRATEGIC_PATCH else "error decoding patch: "
-    value, strict = _parse(body, doing)
+    value, strict = _parse(body)
     if kind == JSON_PATCH:
         operations = _operations(value, doing)
-        touched = _reached(operations)
 
         def patch_by_operations(document: JsonObject) -> Patched:
             try:
-                return Patched(
-                    json_patch(document, operations), [f"json patch {text}" for text in strict], touched
-                )
+                patched = json_patch(document, operations)
             except PatchError:
                 raise StatusError.rejected_patch() from None
+            return Patched(patched, [f"json patch {text}" for text in strict])
 
         return patch_by_operations
     if value is None and kind == MERGE_PATCH:
@@ -74,11 +81,14 @@ def document_patch(kind: str, body: bytes, schema: Any) -> Patch:
         raise _undecodable(value, "map[string]interface {}", doing)
     patch = cast(JsonObject, value or {})
     if kind == MERGE_PATCH:
-        return lambda document: Patched(merge_patch(document, patch), strict, patch)
+        return lambda document: Patched(_sorted_where_reached(merge_patch(document, patch), patch), strict)
+    # As in kube-apiserver, numbers beyond 64 bits are floats.
+    patch = cast(JsonObject, untyped(patch))
 
     def patch_strategically(document: JsonObject) -> Patched:
+        left = copy(patch)
         try:
-            return Patched(strategic_patch(document, patch, schema), strict, patch, patch)
+            return Patched(merge_strategically(copy(document), left, schema), strict, left)
         except PatchError as error:
             malformed = str(error).startswith(_MALFORMED)
             raise (StatusError.bad_request if malformed else StatusError.unknown)(str(error)) from None
@@ -86,7 +96,7 @@ def document_patch(kind: str, body: bytes, schema: Any) -> Patch:
     return patch_strategically
 
 
-def _undecodable(value: Any, wanted: str, doing: str) -> StatusError:
+def _undecodable(value: Any, expected: str, doing: str) -> StatusError:
     kinds: dict[type[object], str] = {
         str: "string",
         bool: "bool",
@@ -95,14 +105,14 @@ def _undecodable(value: Any, wanted: str, doing: str) -> StatusError:
         list: "array",
     }
     sort = kinds.get(type(cast(object, value)), "object")
-    return StatusError.bad_request(f"{doing}json: cannot unmarshal {sort} into Go value of type {wanted}")
+    return StatusError.bad_request(f"{doing}json: cannot unmarshal {sort} into Go value of type {expected}")
 
 
-def _parse(body: bytes, doing: str) -> tuple[Any, list[str]]:
+def _parse(body: bytes) -> tuple[Any, list[str]]:
     try:
         return parse_json(body)
-    except WireDecodeError as error:
-        raise StatusError.bad_request(f"{doing}{error}") from None
+    except WireDecodeError:
+        raise StatusError.bad_request("invalid JSON patch") from None
 
 
 def _operations(value: Any, doing: str) -> list[Any]:
@@ -139,17 +149,15 @@ def read_patched(write: ObjectWrite, made: Patched, old: JsonObject) -> JsonObje
     resource, document = write.resource, made.document
     if made.strategic is not None:
         document = write.core.types.arranged(resource.gvk, document)
-    else:
-        document = _sorted_where_reached(document, made.touched)
     try:
         if made.strategic is None and not resource.custom:
             find_kind(document)
     except WireDecodeError as error:
-        raise invalid_patch(made, f"couldn't get version/kind; json parse error: {error}") from None
+        raise invalid_patch(made, str(error)) from None
     try:
-        new, unknown = resource.codec.decode(document, old)
+        new, unknown = _decode_patched(write, made, document, old)
     except WireDecodeError as error:
-        raise invalid_patch(made, _converted(write, made, str(error))) from None
+        raise invalid_patch(made, str(error)) from None
     found = [*made.strict, *(unknown if made.strategic is None else sorted(unknown))]
     validation = write.options.field_validation
     if found and validation == "Strict":
@@ -162,47 +170,39 @@ def read_patched(write: ObjectWrite, made: Patched, old: JsonObject) -> JsonObje
     return new
 
 
-def _converted(write: ObjectWrite, made: Patched, why: str) -> str:
-    """Return the reason of a decoding error: after a strategic patch, Go converts the value instead of decoding JSON."""
+def _decode_patched(
+    write: ObjectWrite, made: Patched, document: JsonObject, old: JsonObject
+) -> tuple[JsonObject, list[str]]:
     if made.strategic is None:
-        return why
-    return write.core.types.conversion_problem(write.resource.gvk, made.document) or why
+        return write.resource.codec.decode(document, old)
+    return decode_converted(write, document, old)
+
+
+def decode_converted(
+    write: ObjectWrite, document: JsonObject, old: JsonObject | None
+) -> tuple[JsonObject, list[str]]:
+    """Decode an object that Go converts instead of decoding JSON: after a strategic patch and after an apply.
+
+    The conversion reports other errors, and wraps a number that does not fit instead of refusing it.
+    """
+    resource = write.resource
+    try:
+        return resource.codec.decode(document, old)
+    except WireDecodeError:
+        if resource.custom:
+            raise
+        if why := write.core.types.conversion_problem(resource.gvk, document):
+            raise WireDecodeError(why) from None
+        return resource.codec.decode(write.core.types.converted(resource.gvk, document), old)
 
 
 def invalid_patch(made: Patched, why: str) -> StatusError:
     """Return the error of a patch whose result cannot be decoded."""
     if made.strategic is None:
-        shown = _echo(made.document, made.touched)
+        shown = encode(made.document).decode()
     else:
-        shown = _as_go(_without_used_directives(made.strategic))
+        shown = go_text(made.strategic)
     return StatusError.invalid("", "", "", [problems.invalid("patch", shown, why)])
-
-
-def _without_used_directives(patch: Any) -> Any:
-    """Return a strategic patch without the directives that kube-apiserver removes from it when it uses them."""
-    if not isinstance(patch, dict):
-        return patch
-    return {
-        name: _without_used_directives(item)
-        for name, item in cast(JsonObject, patch).items()
-        if name != "$retainKeys" and (name, item) != ("$patch", "replace")
-    }
-
-
-def _echo(value: Any, touched: Any) -> str:
-    """Encode a patched document as kube-apiserver does: only the objects that the patch reaches are sorted."""
-    if isinstance(touched, list):
-        return encode_sorted(value).decode()
-    if not isinstance(touched, dict) or not isinstance(value, dict | list):
-        return encode(value).decode()
-    reached = cast(JsonObject, touched)
-    if isinstance(value, list):
-        items = enumerate(cast(list[Any], value))
-        return f"[{','.join(_echo(item, reached.get(str(index))) for index, item in items)}]"
-    parts = sorted(cast(JsonObject, value).items())
-    return (
-        f"{{{','.join(f'{encode(name).decode()}:{_echo(item, reached.get(name))}' for name, item in parts)}}}"
-    )
 
 
 def _sorted_where_reached(value: Any, touched: Any) -> Any:
@@ -219,38 +219,14 @@ def _sorted_where_reached(value: Any, touched: Any) -> Any:
     return {name: _sorted_where_reached(item, reached.get(name)) for name, item in parts}
 
 
-def _reached(operations: list[JsonObject]) -> JsonObject:
-    """Return the objects that a JSON patch reaches into, as nested objects."""
-    reached: JsonObject = {}
-    for operation in operations:
-        for pointer in (operation.get("from", ""), operation.get("path", "")):
-            level = reached
-            for name in str(pointer).split("/")[1:-1]:
-                level = level.setdefault(name.replace("~1", "/").replace("~0", "~"), {})
-    return reached
-
-
-def _as_go(value: Any) -> str:
-    """Write a value as Go prints it."""
-    if isinstance(value, dict):
-        pairs = sorted(cast(JsonObject, value).items())
-        return f"map[{' '.join(f'{name}:{_as_go(item)}' for name, item in pairs)}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(_as_go, cast(list[Any], value)))}]"
-    return (
-        {None: "<nil>", True: "true", False: "false"}[value]
-        if value is None or isinstance(value, bool)
-        else str(value)
-    )
-
-
 def applied(write: ObjectWrite, body: bytes) -> ObjectChange:
     """Return the change of a server-side apply."""
-    config = configuration(body)
-    check_configuration(write, config, write.resource.gvk)
     empty = write.empty()
 
     def change(old: JsonObject | None) -> JsonObject:
+        # As in kube-apiserver, a missing object is reported first.
+        config, repeated = configuration(body)
+        check_configuration(write, config, write.resource.gvk)
         merged = reporting_conflicts(
             lambda: apply(
                 write.resource.codec.merge_schema,
@@ -261,12 +237,15 @@ def applied(write: ObjectWrite, body: bytes) -> ObjectChange:
                 empty=empty,
                 reset_fields=write.reset_fields(),
                 convert=write.convert,
+                check_live=old is not None
+                and (write.stored_otherwise or write.resource.strategy.optional_keys),
             )
         )
         # An apply without effect does not default either: new defaults appear with the next change.
-        if old is None or not _only_owners_differ(merged, old):
-            merged = read_applied(write, merged, old, meta(config).get("namespace", ""))
-        report_repeated_keys(write, body)
+        claimed = "managedFields" in section(config, "metadata")
+        if old is None or claimed or not _only_owners_differ(merged, old):
+            merged = read_applied(write, merged, old, config)
+        report_repeated_keys(write, repeated)
         return merged
 
     return change
@@ -294,67 +273,90 @@ def reporting_conflicts(merge: Callable[[], JsonObject]) -> JsonObject:
         raise StatusError.unknown(str(error)) from None
 
 
-def configuration(body: bytes) -> JsonObject:
-    """Read the configuration that is applied."""
+def configuration(body: bytes) -> tuple[JsonObject, list[str]]:
+    """Read the configuration that is applied; also return its repeated keys."""
     try:
-        value, _ = parse_yaml(body)
+        value, repeated = parse_yaml(body)
     except WireDecodeError as error:
-        raise StatusError.bad_request(
-            f"error decoding YAML: error converting YAML to JSON: {error}"
-        ) from None
+        raise StatusError.bad_request(f"error encoding patch: {error}") from None
     if not isinstance(value, dict):
         raise StatusError.bad_request(
             "error decoding YAML: error unmarshaling JSON: json: cannot unmarshal into Go value"
         )
-    return cast(JsonObject, value)
+    return cast(JsonObject, value), repeated
 
 
-def report_repeated_keys(write: ObjectWrite, body: bytes) -> None:
+def report_repeated_keys(write: ObjectWrite, repeated: list[str]) -> None:
     """Reject repeated keys of an applied configuration or warn about them, after it was found to be applicable."""
     validation = write.options.field_validation
-    repeated = parse_yaml(body)[1] if validation in ("Strict", "Warn") else []
     if repeated and validation == "Strict":
         raise StatusError.bad_request(
-            f"error strict decoding YAML: error converting YAML to JSON: {yaml_errors(repeated)}"
+            f"error strict decoding patch: error converting YAML to JSON: {yaml_errors(repeated)}"
         )
-    write.warnings.extend(repeated)
+    if validation == "Warn":
+        write.warnings.extend(repeated)
 
 
-def check_configuration(write: ObjectWrite, config: JsonObject, wanted: GroupVersionKind) -> None:
+def check_configuration(write: ObjectWrite, config: JsonObject, expected: GroupVersionKind) -> None:
     """Refuse a configuration of another kind, or one that claims to know the owners."""
     group, _, version = str(config.get("apiVersion") or "").rpartition("/")
     kind = str(config.get("kind") or "")
     if not version or not kind:
         raise _wrong_type(group, version, kind)
-    if section(config, "metadata").get("managedFields") is not None:
+    if _readable_entries(write, section(config, "metadata").get("managedFields")):
         raise StatusError.bad_request("metadata.managedFields must be nil")
-    if config["apiVersion"] == wanted.api_version and write.subresource == "scale" and kind != wanted.kind:
+    if (
+        config["apiVersion"] == expected.api_version
+        and write.subresource == "scale"
+        and kind != expected.kind
+    ):
         raise _wrong_type(group, version, kind)
-    if (config["apiVersion"], kind) != (wanted.api_version, wanted.kind):
+    if (config["apiVersion"], kind) != (expected.api_version, expected.kind):
         raise StatusError.bad_request(
             f"Incorrect version specified in apply patch. Specified patch version: {config['apiVersion']}, "
-            f"expected: {wanted.api_version}"
+            f"expected: {expected.api_version}"
         )
+
+
+def _readable_entries(write: ObjectWrite, entries: Any) -> bool:
+    """Return True if managedFields are what they should be: kube-apiserver does not see others, until it converts them."""
+    if not isinstance(entries, list):
+        return False
+    return all(
+        isinstance(entry, dict) and write.core.types.struct_problem(_ENTRY, entry) is None
+        for entry in cast(list[Any], entries)
+    )
 
 
 def _wrong_type(group: str, version: str, kind: str) -> StatusError:
     return StatusError.bad_request(f"invalid object type: {group}/{version}, Kind={kind}")
 
 
+def _check_entries(write: ObjectWrite, merged: JsonObject, entries: Any) -> None:
+    """Raise WireDecodeError if an object with the managedFields of its configuration, which merging drops, is invalid."""
+    whole = {**merged, "metadata": {**meta(merged), "managedFields": entries}}
+    if why := write.core.types.conversion_problem(write.resource.gvk, whole):
+        raise WireDecodeError(why)
+
+
 def read_applied(
-    write: ObjectWrite, merged: JsonObject, old: JsonObject | None, namespace: str = ""
+    write: ObjectWrite, merged: JsonObject, old: JsonObject | None, config: JsonObject
 ) -> JsonObject:
-    """Bring a merged object into form; it is named with the namespace that its author gave."""
+    """Bring a merged object into form; errors name the object as its author did."""
     resource = write.resource
     try:
-        new, _ = resource.codec.decode(merged, old)
-    except WireDecodeError as error:
-        why = str(error)
-        kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
         if not resource.custom:
-            why = write.core.types.conversion_problem(resource.gvk, merged) or why
+            if "managedFields" in section(config, "metadata"):
+                _check_entries(write, merged, section(config, "metadata")["managedFields"])
+            merged = write.core.types.arranged(resource.gvk, merged)
+        new, _ = decode_converted(write, merged, old)
+    except WireDecodeError as error:
+        kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
+        why = str(error)
+        if not resource.custom:
             why = f"unable to convert unstructured object to {kind}: {why}"
-        where = f"{namespace}/{write.name}; {kind}"
+        metadata = meta(config)
+        where = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {kind}"
         raise StatusError.unknown(
             f"failed to convert new object ({where}) to proper version: {why}"
         ) from None

@@ -23,7 +23,7 @@ again with the current object, as often as `MAX_RACES`.
 """
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from kubewright.devserver.auth import RequestAuthenticator, RoleAuthorizer, impersonated
@@ -35,7 +35,12 @@ from kubewright.devserver.handlers.create import (
     store_created,
     validate_create,
 )
-from kubewright.devserver.handlers.delete import Deletion, check_preconditions, finish_delete
+from kubewright.devserver.handlers.delete import (
+    Deletion,
+    check_preconditions,
+    finish_delete,
+    warn_about_orphans,
+)
 from kubewright.devserver.handlers.object_write import ObjectWrite
 from kubewright.devserver.handlers.update import (
     ObjectChange,
@@ -45,16 +50,17 @@ from kubewright.devserver.handlers.update import (
     check_unborn,
     prepare_update,
     read_revision,
+    storage_path,
     store_updated,
     stored_alike,
     validate_update,
 )
 from kubewright.devserver.handlers.websocket_watch import is_websocket_watch, over_websocket
 from kubewright.devserver.merge import keep_timestamps
-from kubewright.devserver.objects import JsonObject, copy, meta
-from kubewright.devserver.objects.metadata import drop_repeated_owners, generate_name
-from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.registry import converting
+from kubewright.devserver.objects import JsonObject, copy, encode, meta
+from kubewright.devserver.objects.metadata import drop_repeated_owners, generate_name, wipe_system_fields
+from kubewright.devserver.objects.status import StatusError, success
+from kubewright.devserver.registry import UnconvertibleObjects, converting
 from kubewright.devserver.request.context import RequestContext
 from kubewright.devserver.request.identity import AuthorizationAttributes, forbidden
 from kubewright.devserver.request.info import request_info
@@ -100,7 +106,7 @@ class RequestPipeline:
         info = request_info(request)
         check_timeout(request, info)
         user = self._authenticator.authenticate(request.headers, request.peer)
-        if any(name.startswith("impersonate-") for name in request.headers):
+        if _impersonates(request.headers):
             user = impersonated(user, request, AuthorizationAttributes.of(info), self._authorizer)
         return RequestContext(request, info, user, revision_limit=self._faults.max_visible_revision)
 
@@ -129,6 +135,14 @@ class RequestPipeline:
             return _internal_error(context.request, error, context.warnings)
 
 
+def _impersonates(headers: Iterable[str]) -> bool:
+    """Return True if one of the headers is about impersonation; each request is asked."""
+    for name in headers:  # noqa: SIM110 (a generator takes several times as long)
+        if name.startswith("impersonate-"):
+            return True
+    return False
+
+
 def _internal_error(request: Request, error: Exception, warnings: list[str]) -> ServerResponse:
     """Log an unexpected error and respond with InternalError: a full disk is logged once, a bug with its traceback."""
     if not isinstance(error, JournalError):
@@ -145,26 +159,24 @@ async def run_create(write: ObjectWrite, obj: JsonObject) -> bytes:
     obj = await write.run_mutating_admission("CREATE", obj, None)
     drop_repeated_owners(obj, write.warnings)
     write.check_escalation(obj, None)
-    if not meta(obj).get("generateName"):
+    metadata = meta(obj)
+    if metadata.get("name") or not metadata.get("generateName"):
         return await _insert(write, obj)
-    if name := meta(obj).get("name"):
+    for _ in range(MAX_NAME_ATTEMPTS - 1):
         try:
-            return await _insert(write, obj)
+            return await _insert(write, _with_generated_name(write, obj))
         except StatusError as error:
+            # Also if a webhook rejected the object with this reason.
             if error.reason != "AlreadyExists":
                 raise
-            raise StatusError.no_unique_name(write.resource.group, write.resource.plural, name) from None
-    for attempt in range(MAX_NAME_ATTEMPTS):
-        candidate = copy(obj)
-        name = meta(candidate)["name"] = generate_name(meta(candidate)["generateName"])
-        try:
-            return await _insert(write, candidate)
-        except StatusError as error:
-            if error.reason != "AlreadyExists":
-                raise
-            if attempt == MAX_NAME_ATTEMPTS - 1:
-                raise StatusError.no_unique_name(write.resource.group, write.resource.plural, name) from None
-    raise AssertionError("unreachable: the last attempt returns or raises")
+    return await _insert(write, _with_generated_name(write, obj))
+
+
+def _with_generated_name(write: ObjectWrite, obj: JsonObject) -> JsonObject:
+    made = copy(obj)
+    base: str = meta(made)["generateName"]
+    meta(made)["name"] = generate_name(base) if write.resource.strategy.generates_names else base
+    return made
 
 
 async def _insert(write: ObjectWrite, obj: JsonObject, *, by_update: bool = False) -> bytes:
@@ -184,7 +196,7 @@ async def _insert(write: ObjectWrite, obj: JsonObject, *, by_update: bool = Fals
     except WriteConflict:
         if by_update:
             raise
-        raise already_exists(write) from None
+        raise already_exists(write, obj) from None
 
 
 async def run_update(
@@ -212,8 +224,19 @@ async def _create_by_update(write: ObjectWrite, change: ObjectChange) -> bytes:
     check_name(write, obj)
     obj = await write.run_mutating_admission("CREATE", obj, None)
     read_revision(obj)
+    # Only POST refuses one; kube-apiserver takes the object of a PUT or an apply as it is, and shows it in a dry run.
+    if not write.options.dry_run:
+        meta(obj).pop("resourceVersion", None)
     write.check_escalation(obj, None)
-    return await _insert(write, obj, by_update=True)
+    wipe_system_fields(obj)
+    try:
+        return await _insert(write, obj, by_update=True)
+    except StatusError as error:
+        if error.reason != "AlreadyExists" or not meta(obj).get("generateName"):
+            raise
+        # kube-apiserver takes the reason of a webhook's rejection for one of the storage.
+        group, plural = write.resource.group, write.resource.plural
+        raise StatusError.no_unique_name(group, plural, write.name) from None
 
 
 async def _update(write: ObjectWrite, record: Record, change: ObjectChange, uid: str) -> bytes:
@@ -230,7 +253,9 @@ async def _update(write: ObjectWrite, record: Record, change: ObjectChange, uid:
     prepare_update(write, new, old)
     await write.allocate(new, old)
     validate_update(write, new, old)
-    write.warnings.extend(write.resource.strategy.warnings(new, old))
+    strategy = write.resource.strategy
+    warn = strategy.status_warnings if write.subresource == "status" else strategy.warnings
+    write.warnings.extend(warn(new, old))
     new = keep_timestamps(new, old, lambda after, before: stored_alike(write, after, before))
     await write.run_validating_admission("UPDATE", new, old)
     return await store_updated(write, record, new, old)
@@ -238,6 +263,7 @@ async def _update(write: ObjectWrite, record: Record, change: ObjectChange, uid:
 
 async def run_delete(write: ObjectWrite, options: DeleteOptions) -> Deletion:
     """Delete the target as far as its finalizers and its grace period allow."""
+    warn_about_orphans(write, options)
     for _ in range(MAX_RACES):
         record = write.record()
         if record is None:
@@ -249,13 +275,46 @@ async def run_delete(write: ObjectWrite, options: DeleteOptions) -> Deletion:
     raise write.conflict()
 
 
+async def delete_undecodable(write: ObjectWrite, options: DeleteOptions) -> Deletion:
+    """Delete an object that cannot be converted to the version of the request, without admission and finalizers.
+
+    Raise Forbidden without the permission for it, Conflict if the object can be read.
+    """
+    resource = write.resource
+    verb = "unsafe-delete-ignore-read-errors"
+    wanted = AuthorizationAttributes(
+        verb, resource.group, resource.version, resource.plural, namespace=write.namespace, name=write.name
+    )
+    decision = write.core.authorizer.authorize(write.context.user, wanted)
+    if not decision.allowed:
+        attributes = write.attributes("DELETE", None, None, options.wire())
+        raise attributes.forbidden(f'not permitted to do "{verb}", reason: {decision.reason}')
+    record = write.record()
+    if record is None:
+        raise write.not_found()
+    try:
+        await write.read(record)
+    except UnconvertibleObjects:
+        if not options.dry_run:
+            if write.record() is not record:
+                raise write.conflict() from None
+            write.core.store.delete(resource.collection, record)
+        return Deletion(encode(success({"name": write.name, "kind": resource.kind}, 200)), gone=True)
+    raise write.conflict(
+        f"StorageError: invalid object, Code: 4, Key: /registry{storage_path(write)}, ResourceVersion: 0, AdditionalErrorMsg: "
+        "unsafe deletion is not allowed because the object is decodable from storage"
+    )
+
+
 async def _delete(write: ObjectWrite, record: Record, options: DeleteOptions) -> Deletion:
-    old = await write.read(record)
+    try:
+        old = await write.read(record)
+    except UnconvertibleObjects as error:
+        raise error.of_object(write.core.gates) from None
     check_preconditions(write, old, options)
     if not write.admitted:
         attributes = write.attributes("DELETE", None, copy(old), options.wire())
-        if not write.in_collection:
-            await write.core.admission.admit(attributes)
+        await write.core.admission.admit(attributes)
         await write.core.admission.validate(attributes)
     if write.record() is not record:
         raise WriteConflict

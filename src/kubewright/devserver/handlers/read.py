@@ -6,6 +6,7 @@ from typing import Any
 from kubewright.api import problems
 from kubewright.devserver.core import Core
 from kubewright.devserver.handlers.selection import ObjectSelection
+from kubewright.devserver.handlers.shard_selector import ShardSelector
 from kubewright.devserver.objects import JsonObject, decode, encode
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import ServedResource
@@ -16,6 +17,10 @@ from kubewright.devserver.strategy import Strategy
 from kubewright.devserver.strategy.tables import partial, table
 
 FUTURE_SECONDS = 3.0
+
+
+# Since this minor version, kube-apiserver checks the options of a list before it decides where to list from.
+_FIRST_CHECKED_LISTS = 33
 
 
 async def wait_for_revision(core: Core, revision: int) -> None:
@@ -35,7 +40,7 @@ def object_revision(text: str) -> int:
 
 
 def list_revision(text: str) -> int:
-    """Read the resourceVersion of a list, for which kube-apiserver has another answer."""
+    """Read the resourceVersion of a list, for which kube-apiserver has another error."""
     try:
         return object_revision(text)
     except StatusError as error:
@@ -60,7 +65,7 @@ def get_record(
 
 
 def object_body(core: Core, strategy: Strategy, data: bytes, form: ResponseFormat, include: str) -> bytes:
-    """Return one object's bytes in the wanted form, still as JSON."""
+    """Return one object's bytes in the requested form, still as JSON."""
     if form.form == "object":
         return data
     obj = decode(data)
@@ -96,7 +101,12 @@ def list_page(
     core: Core, chosen: ObjectSelection, options: ListParameters
 ) -> Page | Coroutine[Any, Any, Page]:
     """Find the records of a list; a list at a revision of the future has to be awaited."""
-    revision = list_revision(options.resource_version)
+    text = options.resource_version
+    from_cache = not options.token and options.match != "Exact" and (options.match or options.limit <= 0)
+    if from_cache and core.types.release.minor < _FIRST_CHECKED_LISTS:
+        revision = object_revision(text)
+    else:
+        revision = list_revision(text)
     if options.token:
         if revision:
             raise StatusError.bad_request("specifying resource version is not allowed when using continue")
@@ -116,21 +126,24 @@ def _list_now(core: Core, chosen: ObjectSelection, options: ListParameters, revi
     if exact:
         if revision < core.store.compacted and not options.stale:
             raise _too_old()
-        return _page_at(core, chosen, options.limit, revision, chosen.prefix)
+        return _page_at(core, chosen, 0 if chosen.is_single else options.limit, revision, chosen.prefix)
     limit = _limit(options)
-    if chosen.name and chosen.prefix and not limit:
+    if chosen.is_single:
         record = chosen.resource.collection.get(f"{chosen.prefix}{chosen.name}")
         found = [record] if record is not None and chosen.matches(record) else []
         return Page(found, core.store.revision)
     records = chosen.resource.collection.records(chosen.prefix)
-    return _cut(chosen, records, limit, core.store.revision)
+    return _cut(chosen, chosen.indexed(records) if limit else records, limit, core.store.revision)
 
 
 def _continued(core: Core, chosen: ObjectSelection, options: ListParameters, token: ContinueToken) -> Page:
     start = chosen.prefix + token.start
+    # Without snapshots of its cache, kube-apiserver reads all pages but the first from etcd.
+    from_cache = core.types.release.enabled("ListFromCacheSnapshot")
+    limit = _limit(options) if from_cache else options.limit
     if token.revision < 0:
         records = chosen.resource.collection.page(chosen.prefix, start)
-        return _cut(chosen, records, _limit(options), core.store.revision)
+        return _cut(chosen, records, limit, core.store.revision)
     if token.revision < max(chosen.resource.collection.floor, core.store.compacted):
         raise StatusError.expired(
             "The provided continue parameter is too old to display a consistent list result. You can start a new "
@@ -140,7 +153,7 @@ def _continued(core: Core, chosen: ObjectSelection, options: ListParameters, tok
             "now may show up in the list.",
             metadata={"continue": renewed_token(options.token)},
         )
-    return _page_at(core, chosen, _limit(options), token.revision, start)
+    return _page_at(core, chosen, limit, token.revision, start)
 
 
 def _limit(options: ListParameters) -> int:
@@ -183,7 +196,7 @@ def _token(chosen: ObjectSelection, last: Record, revision: int) -> str:
     return encode_token(revision, last.key.removeprefix(chosen.prefix))
 
 
-def page_meta(page: Page, *, custom: bool) -> JsonObject:
+def page_meta(page: Page, *, custom: bool, shards: ShardSelector | None = None) -> JsonObject:
     """Build the metadata of a list."""
     metadata: JsonObject = {"continue": page.token} if custom else {}
     metadata["resourceVersion"] = str(page.revision)
@@ -191,21 +204,31 @@ def page_meta(page: Page, *, custom: bool) -> JsonObject:
         metadata["continue"] = page.token
     if page.remaining is not None:
         metadata["remainingItemCount"] = page.remaining
+    if shards is not None and not custom:
+        # kube-apiserver sets it only on Go types of lists: those of custom resources, tables and metadata lack it.
+        metadata["shardInfo"] = {"selector": shards.text}
     return metadata
 
 
 def list_body(core: Core, chosen: ObjectSelection, page: Page, form: ResponseFormat, include: str) -> bytes:
-    """Return a list's bytes in the wanted form, still as JSON; plain lists are joined from stored bytes."""
+    """Return a list's bytes in the requested form, still as JSON; plain lists are joined from stored bytes."""
     resource = chosen.resource
     if form.form == "object":
-        return _join(resource, page)
+        return _join(resource, page, chosen.shards)
     objects = [resource.read(record) for record in page.records]
     metadata = page_meta(page, custom=False)
     if form.form == "Table":
         now = core.clock.seconds()
-        return encode(
-            table(resource.strategy, objects, metadata, now=now, include=include, version=form.version)
+        document = table(
+            resource.strategy,
+            objects,
+            metadata,
+            now=now,
+            is_list=True,
+            include=include,
+            version=form.version,
         )
+        return encode(document)
     document = {
         "kind": "PartialObjectMetadataList",
         "apiVersion": f"meta.k8s.io/{form.version}",
@@ -220,12 +243,12 @@ def protobuf_list(core: Core, chosen: ObjectSelection, page: Page) -> bytes:
     """Return a list of whole objects in protobuf; each record's message is written once."""
     resource = chosen.resource
     messages = [resource.protobuf_message(core.types, record) for record in page.records]
-    metadata = page_meta(page, custom=False)
+    metadata = page_meta(page, custom=False, shards=chosen.shards)
     return core.types.protobuf_list(resource.api_version, resource.list_kind, metadata, messages)
 
 
-def _join(resource: ServedResource, page: Page) -> bytes:
-    metadata = encode(page_meta(page, custom=resource.custom))
+def _join(resource: ServedResource, page: Page, shards: ShardSelector | None) -> bytes:
+    metadata = encode(page_meta(page, custom=resource.custom, shards=shards))
     render = resource.render
     if resource.custom:
         items = b",".join([render(record) for record in page.records])

@@ -1,4 +1,4 @@
-"""A request for a resource, after routing: its response format, and the write it asks for."""
+"""A request for a resource, after routing: its response format, and its write."""
 
 from dataclasses import dataclass
 
@@ -70,13 +70,13 @@ class ResourceRequest:
 
     def include(self) -> str:
         """Return `includeObject`: what the rows of a Table carry."""
-        wanted = self.request.one("includeObject") or "Metadata"
-        if wanted not in ("Metadata", "Object", "None"):
+        requested = self.request.one("includeObject") or "Metadata"
+        if requested not in ("Metadata", "Object", "None"):
             error = problems.invalid(
-                "includeObject", wanted, "must be 'Metadata', 'Object', 'None', or empty"
+                "includeObject", requested, "must be 'Metadata', 'Object', 'None', or empty"
             )
             raise StatusError.bad_request(f"Unable to convert to Table as requested: {error}")
-        return wanted
+        return requested
 
     def write(self, options: WriteParameters, *, subresource: str = "") -> ObjectWrite:
         """Return a write of the object that the path names."""
@@ -96,7 +96,7 @@ class ResourceRequest:
 
     def respond_encoded(self, status: int, data: bytes, form: ResponseFormat) -> Response:
         """Respond with JSON that already has the negotiated form, in the negotiated media type."""
-        return self.respond_written(status, *encode_body(self.request, data, form.media))
+        return self.respond_written(status, *encode_body(self.request, data, form.media, self.core.types))
 
     def respond_written(self, status: int, body: bytes, media: str) -> Response:
         """Respond with a body that is written in its media type, compressed if it is large."""

@@ -39,7 +39,7 @@ _STORED_SUBRESOURCES = frozenset({"status", "scale"})
 
 
 class ResourceRouter:
-    """Find the resource and the verb, or the document, that a path asks for."""
+    """Find the resource and the verb, or the document, of a path."""
 
     def __init__(self, core: Core, documents: Documents) -> None:
         self._core = core
@@ -59,8 +59,11 @@ class ResourceRouter:
         if request.method == "HEAD" and not resource.custom and info.subresource != "proxy":
             # kube-apiserver routes HEAD for proxies and custom resources only.
             raise StatusError.method_not_allowed()
+        if resource.deprecation and resource.custom:
+            # Also for a subresource that the kind does not have.
+            context.warnings.append(resource.deprecation)
         handler = self._handler(resource, info)
-        if resource.deprecation:
+        if resource.deprecation and not resource.custom:
             context.warnings.append(resource.deprecation)
         return handler(ResourceRequest(self._core, context, resource))
 
@@ -82,6 +85,10 @@ class ResourceRouter:
             raise StatusError.method_not_allowed()
         if resource.ready_at > asyncio.get_running_loop().time():
             raise StatusError.too_many_requests("storage is (re)initializing")
+        if info.verb in ("list", "watch", "deletecollection") and (
+            failure := resource.initialization_failure
+        ):
+            raise StatusError.too_many_requests(f"storage is (re)initializing: {failure}")
 
     @staticmethod
     def _handler(resource: ServedResource, info: RequestInfo) -> VerbHandler:

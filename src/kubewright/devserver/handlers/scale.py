@@ -16,7 +16,7 @@ from kubewright.devserver.handlers.patch import (
 )
 from kubewright.devserver.handlers.pipeline import run_update
 from kubewright.devserver.handlers.update import ObjectChange
-from kubewright.devserver.merge import apply_scale, scale_owners, sort_entries
+from kubewright.devserver.merge import apply_scale, disown, scale_owners, sort_entries
 from kubewright.devserver.objects import JsonObject, copy, decode, encode, items, meta, order_meta, section
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import ServedResource
@@ -32,12 +32,12 @@ _IDENTITY = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 def scale_of(access: ScaleAccess, obj: JsonObject) -> JsonObject:
     """Build the Scale of an object."""
-    wanted, present, selector = access.read(obj)
+    desired, present, selector = access.read(obj)
     status: JsonObject = {"replicas": present}
     if selector:
         status["selector"] = selector
     metadata = {name: value for name, value in meta(obj).items() if name in _IDENTITY}
-    spec: JsonObject = {"replicas": wanted} if wanted else {}
+    spec: JsonObject = {"replicas": desired} if desired else {}
     return {
         "kind": "Scale",
         "apiVersion": SCALE.api_version,
@@ -54,8 +54,8 @@ def read_scale(resource: ServedResource, record: Record) -> bytes:
 
 def _row(scale: JsonObject, now: float) -> list[Any]:
     metadata = meta(scale)
-    wanted, present = (section(scale, part).get("replicas", 0) for part in ("spec", "status"))
-    return [metadata["name"], wanted, present, age(metadata.get("creationTimestamp"), now)]
+    desired, present = (section(scale, part).get("replicas", 0) for part in ("spec", "status"))
+    return [metadata["name"], desired, present, age(metadata.get("creationTimestamp"), now)]
 
 
 _BUILTIN = Strategy(columns=(TableColumn("Name"), *_REPLICAS, TableColumn("Age")), row=_row)
@@ -79,18 +79,18 @@ async def replace_scale(write: ObjectWrite, body: JsonObject) -> bytes:
     """Take the replicas from a whole Scale."""
     named = {"name": write.name, **meta(body)}
     whole = {**copy(body), "kind": SCALE.kind, "apiVersion": SCALE.api_version, "metadata": named}
-    return await _write(write, lambda _: Patched(whole, [], {}))
+    return await _write(write, lambda _: Patched(whole, []))
 
 
 async def apply_to_scale(write: ObjectWrite, body: bytes) -> bytes:
     """Set the replicas from an applied Scale; its manager owns them."""
     access = _access(write.resource)
-    config = configuration(body)
-    check_configuration(write, config, SCALE)
 
     def change(old: JsonObject | None) -> JsonObject:
         if old is None:
             raise write.not_found()
+        config, repeated = configuration(body)
+        check_configuration(write, config, SCALE)
         merged = reporting_conflicts(
             lambda: apply_scale(
                 write.resource.codec.merge_schema,
@@ -103,9 +103,9 @@ async def apply_to_scale(write: ObjectWrite, body: bytes) -> bytes:
                 empty=write.empty(),
             )
         )
-        report_repeated_keys(write, body)
+        report_repeated_keys(write, repeated)
         _keep_times(merged, old)
-        return read_applied(write, merged, old)
+        return read_applied(write, merged, old, config)
 
     return await _update(write, access, change)
 
@@ -129,10 +129,12 @@ async def _write(write: ObjectWrite, patch: Patch) -> bytes:
         new = copy(old)
         if revision := meta(scale).get("resourceVersion"):
             meta(new)["resourceVersion"] = revision
-        access.write(new, scale.get("spec", {}).get("replicas", 0))
+        replicas = scale.get("spec", {}).get("replicas", 0)
+        access.write(new, replicas)
         new = write.manage_fields(old, new)
-        if write.resource.custom:
-            _forget_scalers(new)
+        if not replicas and access.read(old)[0]:
+            # A Scale without replicas has no such field: it has no owner, as in kube-apiserver.
+            disown(new, access.path)
         _keep_times(new, old)
         return new
 
@@ -147,12 +149,6 @@ async def _update(write: ObjectWrite, access: ScaleAccess, change: ObjectChange)
     )
     stored, _ = await run_update(write, change)
     return encode(scale_of(access, decode(stored)))
-
-
-def _forget_scalers(obj: JsonObject) -> None:
-    """Drop the managers of scale: for custom resources kube-apiserver only removes the field from other managers."""
-    kept = [entry for entry in items(meta(obj), "managedFields") if entry.get("subresource") != "scale"]
-    meta(obj)["managedFields"] = kept
 
 
 def _keep_times(new: JsonObject, old: JsonObject) -> None:
@@ -173,21 +169,37 @@ def _scaler(entry: JsonObject) -> tuple[Any, ...]:
     return tuple(entry.get(name) for name in ("manager", "operation", "apiVersion", "subresource"))
 
 
+def _decode(write: ObjectWrite, made: Patched) -> tuple[JsonObject, list[str]]:
+    """Decode a Scale; after a strategic patch Go converts it instead, with other errors."""
+    types = write.core.types
+    try:
+        return types.decode(SCALE, made.document)
+    except WireDecodeError:
+        if made.strategic is None:
+            raise
+        if why := types.conversion_problem(SCALE, made.document):
+            raise WireDecodeError(why) from None
+        return types.decode(SCALE, types.converted(SCALE, made.document))
+
+
 def _read(write: ObjectWrite, made: Patched) -> JsonObject:
     document = made.document
     kind, version = document.get("kind", ""), document.get("apiVersion", "")
-    if (kind, version) != (SCALE.kind, SCALE.api_version):
+    dropped = made.strategic is not None and not kind and not version
+    if (kind, version) != (SCALE.kind, SCALE.api_version) and not dropped:
         where = 'in scheme "pkg/runtime/scheme.go:111"'
         raise invalid_patch(made, f'no kind "{kind}" is registered for version "{version}" {where}')
     try:
-        scale, unknown = write.core.types.decode(SCALE, document)
+        scale, unknown = _decode(write, made)
     except WireDecodeError as error:
         raise invalid_patch(made, str(error)) from None
-    found = [*made.strict, *unknown]
+    found = [*made.strict, *(unknown if made.strategic is None else sorted(unknown))]
     if found and write.options.field_validation == "Strict":
         raise invalid_patch(made, f"strict decoding error: {', '.join(found)}")
     if write.options.field_validation == "Warn":
         write.warnings.extend(found)
+    if meta(scale).get("namespace", write.namespace) not in ("", write.namespace):
+        write.place(scale)
     name = meta(scale).get("name", "")
     if not name:
         text = f"the name of the object ({write.name} based on URL) was undeterminable: name must be provided"

@@ -1,9 +1,10 @@
-"""Which objects a list or watch selects: namespace, name, labels and fields."""
+"""Which objects a list or watch selects: namespace, name, labels, fields and shards."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from kubewright.api import FieldSelector, LabelMatcher, SelectorError, parse_fields, parse_labels
+from kubewright.devserver.handlers.shard_selector import ShardSelector, parse_shard_selector
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.status import StatusError, quote
 from kubewright.devserver.registry import ServedResource
@@ -20,11 +21,17 @@ class ObjectSelection:
     """The selected name, if there is one."""
     labels: LabelMatcher | None = None
     fields: FieldSelector | None = None
+    shards: ShardSelector | None = None
 
     @property
     def whole(self) -> bool:
         """Return True if every object under the prefix belongs to it."""
-        return self.labels is None and self.fields is None
+        return self.labels is None and self.fields is None and self.shards is None
+
+    @property
+    def is_single(self) -> bool:
+        """Return True if at most one object, whose key is known, belongs to it: such lists have no pages."""
+        return bool(self.name) and (bool(self.prefix) or not self.resource.namespaced)
 
     def covers(self, key: str) -> bool:
         """Return True if a key may belong to it."""
@@ -32,13 +39,23 @@ class ObjectSelection:
 
     def matches(self, record: Record) -> bool:
         """Return True if a record belongs to it."""
+        if self.shards is not None and not self.shards.matches(record):
+            return False
         if self.labels is not None and not self.labels.matches(record.labels):
             return False
         return self.fields is None or self.fields.matches(_field_reader(self.resource, record))
 
+    def indexed(self, records: list[Record]) -> list[Record]:
+        """Return the records that kube-apiserver's index of the kind finds: only these count for a full page."""
+        field = self.resource.strategy.indexed_field
+        value = self.fields.exact(field) if field and self.fields is not None else None
+        if value is None:
+            return records
+        return [record for record in records if _field_reader(self.resource, record)(field) == value]
+
 
 def select_objects(
-    resource: ServedResource, namespace: str, name: str, labels: str, fields: str
+    resource: ServedResource, namespace: str, name: str, labels: str, fields: str, shards: str = ""
 ) -> ObjectSelection:
     """Read the selectors of a request."""
     prefix = f"{namespace}/" if namespace and resource.namespaced else ""
@@ -61,6 +78,8 @@ def select_objects(
             raise StatusError.bad_request("fieldSelector metadata.name doesn't match requested name")
         found.name = name
         found.fields = parse_fields(f"metadata.name={name}")
+    if shards:
+        found.shards = parse_shard_selector(shards)
     return found
 
 

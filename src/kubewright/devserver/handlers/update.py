@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.handlers.object_write import ObjectWrite
-from kubewright.devserver.objects import JsonObject, copy, encode_sorted, meta
+from kubewright.devserver.objects import JsonObject, copy, decode, encode_sorted, meta
 from kubewright.devserver.objects.metadata import check_meta, check_meta_update, check_qualified_finalizers
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.options import parse_revision
@@ -33,21 +33,22 @@ def check_uid(write: ObjectWrite, uid: str, old: JsonObject) -> None:
     """Raise Conflict if a client means an object with another uid."""
     found = old["metadata"].get("uid", "")
     if uid and uid != found:
+        # A dry run does not reach the storage, which puts its own prefix before the key.
+        key = f"{'' if write.options.dry_run else '/registry'}{storage_path(write)}"
         raise write.conflict(
-            f"StorageError: invalid object, Code: 4, Key: {_registry_key(write)}, ResourceVersion: 0, AdditionalErrorMsg: "
+            f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
             f"Precondition failed: UID in precondition: {uid}, UID in object meta: {found}"
         )
 
 
-def _registry_key(write: ObjectWrite) -> str:
-    """Return the key under which kube-apiserver stores the target in etcd."""
+def storage_path(write: ObjectWrite) -> str:
+    """Return the key under which kube-apiserver stores the target in etcd, without the prefix of all keys."""
     resource = write.resource
     if resource.custom or resource.group in _GROUPS_IN_KEYS:
         prefix = f"{resource.group}/{resource.plural}"
     else:
         prefix = _KEY_PREFIXES.get(resource.plural, resource.plural)
-    # A dry run does not reach the storage, which puts its own prefix before the key.
-    return f"{'' if write.options.dry_run else '/registry'}/{prefix}/{write.key}"
+    return f"/{prefix}/{write.key}"
 
 
 def check_unborn(write: ObjectWrite, obj: JsonObject) -> None:
@@ -94,6 +95,8 @@ def read_revision(obj: JsonObject) -> int:
 def prepare_update(write: ObjectWrite, new: JsonObject, old: JsonObject) -> None:
     """Restore what this endpoint cannot change and count the generation, in place."""
     resource, strategy = write.resource, write.resource.strategy
+    # Webhooks may have removed or changed the namespace.
+    write.place(new)
     metadata, before = meta(new), meta(old)
     _restore(metadata, before, "generation")
     part = strategy.parts.get(write.subresource)
@@ -152,7 +155,7 @@ def stored_alike(write: ObjectWrite, new: JsonObject, old: JsonObject) -> bool:
 def validate_update(write: ObjectWrite, new: JsonObject, old: JsonObject) -> None:
     """Raise Invalid with everything that is wrong with a changed object."""
     if errors := _errors(write, new, old):
-        raise StatusError.invalid(write.resource.home_group, write.resource.kind, write.name, errors)
+        raise write.invalid(errors, meta(new).get("name", ""))
 
 
 def _errors(write: ObjectWrite, new: JsonObject, old: JsonObject) -> list[FieldError]:
@@ -165,23 +168,28 @@ def _errors(write: ObjectWrite, new: JsonObject, old: JsonObject) -> list[FieldE
     if part := strategy.parts.get(write.subresource):
         return errors + part.validate(new, old)
     if write.subresource == "status":
-        return errors + strategy.validate_status_update(new, old) + resource.codec.validate_status(new, old)
-    return errors + strategy.validate_update(new, old) + resource.codec.validate(new, old)
+        found = resource.codec.validate_status(new, old, write.warnings)
+        return errors + strategy.validate_status_update(new, old) + found
+    found = resource.codec.validate(new, old, write.warnings)
+    return errors + strategy.validate_update(new, old) + found
 
 
 def _check_meta_again(write: ObjectWrite, new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Repeat metadata checks for the kind: kube-apiserver reports the same cause as often as it checks."""
+    """Repeat metadata checks for the kind, which the order of errors shows, and their number if the kind repeats errors."""
     resource, strategy = write.resource, write.resource.strategy
-    if resource.custom or write.subresource:
-        return check_meta_update(new, old)
     checks = strategy.meta_checks
-    whole = check_meta(
-        new, strategy.name_check, namespaced=resource.namespaced, qualified_finalizers=checks.qualified
-    )
-    changes = check_meta_update(new, old)
-    if checks.qualified:
-        changes += check_qualified_finalizers(new)
-    return whole * checks.whole + changes * checks.changes
+    if resource.custom or write.subresource:
+        qualified = checks.qualified and not resource.custom
+        return check_meta_update(new, old) + (check_qualified_finalizers(new) if qualified else [])
+    errors: list[FieldError] = []
+    if checks.whole:
+        errors += check_meta(
+            new, strategy.name_check, namespaced=resource.namespaced, qualified_finalizers=checks.qualified
+        )
+    if checks.changes:
+        errors += check_meta_update(new, old)
+        errors += check_qualified_finalizers(new) if checks.qualified else []
+    return errors
 
 
 def replacement(write: ObjectWrite, body: JsonObject, *, forget: bool) -> ObjectChange:
@@ -201,8 +209,9 @@ async def store_updated(write: ObjectWrite, record: Record, new: JsonObject, old
     resource = write.resource
     if write.record() is not record:
         raise WriteConflict
-    # Not stored since 1.24, but still a field.
-    meta(new).pop("selfLink", None)
+    if not write.options.dry_run:
+        # Not stored since 1.24, but still a field.
+        meta(new).pop("selfLink", None)
     if _ends_deletion(write, new, old):
         if not write.options.dry_run:
             write.core.store.delete(resource.collection, record)
@@ -210,13 +219,25 @@ async def store_updated(write: ObjectWrite, record: Record, new: JsonObject, old
     codec = resource.codec
     # Read again: the new object may share parts with `old`, changed in both by admission.
     formed = codec.form(new, None if resource.custom else resource.read(record))
-    if record.shape == resource.storage_codec.shape and codec.write(formed) == resource.render(record):
-        return resource.render(record)
     if write.options.dry_run:
-        return await write.dry_run_result(new)
+        # A dry run does not reach etcd: it compares with what it has read.
+        if record.shape == resource.storage_codec.shape and codec.write(formed) == resource.render(record):
+            return resource.render(record)
+        return await write.dry_run_result(new, create=False)
     if resource.storage_codec is codec:
-        return await write.put(formed, record)
-    return await write.commit(new, record)
+        if await write.is_stored(formed, record):
+            return resource.render(record)
+        if not resource.custom and write.is_defaulted(formed):
+            return await write.put(formed, record)
+        return await write.commit(new, record)
+    # Another version may not show what changes in etcd, such as a field that only the stored version has.
+    stored = await resource.to_storage(new)
+    if resource.strategy.restore_stored is not None:
+        resource.strategy.restore_stored(stored, decode(record.data), write.subresource)
+    if await write.is_stored(resource.storage_codec.form(stored), record):
+        await resource.prepare([record])
+        return resource.render(record)
+    return await write.commit_stored(stored, record)
 
 
 def _ends_deletion(write: ObjectWrite, new: JsonObject, old: JsonObject) -> bool:

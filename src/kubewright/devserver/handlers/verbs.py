@@ -3,11 +3,12 @@
 from collections.abc import Coroutine
 from typing import Any
 
-from kubewright.api import GroupVersionKind
+from kubewright.api import GroupVersionKind, problems
 from kubewright.devserver.handlers.bodies import read_kind, read_object, read_options
 from kubewright.devserver.handlers.connect import create_transient
+from kubewright.devserver.handlers.delete import warn_about_orphans
 from kubewright.devserver.handlers.patch import applied, document_patch, patch_type, patched
-from kubewright.devserver.handlers.pipeline import run_create, run_delete, run_update
+from kubewright.devserver.handlers.pipeline import delete_undecodable, run_create, run_delete, run_update
 from kubewright.devserver.handlers.read import (
     Page,
     get_record,
@@ -27,18 +28,22 @@ from kubewright.devserver.handlers.scale import (
     scale_columns,
 )
 from kubewright.devserver.handlers.selection import ObjectSelection, select_objects
+from kubewright.devserver.handlers.shard_selector import GATE as SHARDS_GATE
 from kubewright.devserver.handlers.update import check_name, replacement
 from kubewright.devserver.handlers.watch import WatchStream
 from kubewright.devserver.objects import meta
+from kubewright.devserver.objects.metadata import drop_repeated_owners
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.registry import converting
+from kubewright.devserver.registry import UNSAFE_DELETION, UnconvertibleObjects, converting
 from kubewright.devserver.request.negotiation import PROTOBUF, ResponseFormat, negotiate_watch
 from kubewright.devserver.request.options import (
     APPLY_PATCH,
+    UNDECODABLE,
     DeleteOptions,
     ListParameters,
     WriteParameters,
     delete_options,
+    invalid_delete_options,
     list_options,
     write_options,
 )
@@ -66,9 +71,12 @@ async def _get_converted(target: ResourceRequest, form: ResponseFormat) -> Serve
     record = get_record(
         target.resource, target.info.namespace, target.info.name, target.context.max_visible_revision()
     )
-    await target.resource.prepare([record], refresh=True)
-    # The object may have changed meanwhile: its newer state needs the converter too.
-    return await converting(lambda: _get_now(target, form))
+    try:
+        await target.resource.prepare([record], refresh=True)
+        # The object may have changed meanwhile: its newer state needs the converter too.
+        return await converting(lambda: _get_now(target, form))
+    except UnconvertibleObjects as error:
+        raise error.of_object(target.core.gates) from None
 
 
 async def _get_later(target: ResourceRequest, form: ResponseFormat, revision: int) -> ServerResponse:
@@ -80,13 +88,25 @@ def _get_now(target: ResourceRequest, form: ResponseFormat) -> Response:
     record = get_record(
         target.resource, target.info.namespace, target.info.name, target.context.max_visible_revision()
     )
-    if target.info.subresource == "scale":
-        return target.respond(200, read_scale(target.resource, record), form, scale_columns(target.resource))
-    return target.respond(200, target.resource.render(record), form)
+    try:
+        if target.info.subresource == "scale":
+            scale = read_scale(target.resource, record)
+            return target.respond(200, scale, form, scale_columns(target.resource))
+        return target.respond(200, target.resource.render(record), form)
+    except UnconvertibleObjects as error:
+        raise error.of_object(target.core.gates) from None
 
 
-def _selection(target: ResourceRequest, labels: str, fields: str) -> ObjectSelection:
-    return select_objects(target.resource, target.info.namespace, target.info.name, labels, fields)
+def _selection(target: ResourceRequest, options: ListParameters) -> ObjectSelection:
+    shards = options.shards if target.core.gates.enabled(SHARDS_GATE) else ""
+    return select_objects(
+        target.resource,
+        target.info.namespace,
+        target.info.name,
+        options.labels,
+        options.fields,
+        shards,
+    )
 
 
 def _list_options(target: ResourceRequest) -> ListParameters:
@@ -101,7 +121,7 @@ def list_objects(target: ResourceRequest) -> Response | Later:
     """Respond with a list."""
     form = target.format(many=True)
     options = _list_options(target)
-    chosen = _selection(target, options.labels, options.fields)
+    chosen = _selection(target, options)
     if target.resource.converter is not None:
         return _list_later(target, chosen, _converted_page(target, chosen, options), form)
     page = list_page(target.core, chosen, options)
@@ -119,12 +139,15 @@ async def _list_later(
 async def _converted_page(target: ResourceRequest, chosen: ObjectSelection, options: ListParameters) -> Page:
     """Return the page of a list whose records need the conversion webhook; all are converted in one call."""
     resource = target.resource
-    if not chosen.whole:
-        # As in kube-apiserver, selectors see converted objects: one failed conversion fails the list.
-        await resource.prepare(resource.collection.records(chosen.prefix))
-    found = await converting(lambda: list_page(target.core, chosen, options))
-    page = found if isinstance(found, Page) else await found
-    await resource.prepare(page.records)
+    try:
+        if not chosen.whole:
+            # As in kube-apiserver, selectors see converted objects: one failed conversion fails the list.
+            await resource.prepare(resource.collection.records(chosen.prefix))
+        found = await converting(lambda: list_page(target.core, chosen, options))
+        page = found if isinstance(found, Page) else await found
+        await resource.prepare(page.records)
+    except UnconvertibleObjects as error:
+        raise error.of_list(target.core.gates) from None
     return page
 
 
@@ -141,8 +164,9 @@ def _list_response(
 def watch(target: ResourceRequest) -> Stream:
     """Respond with a stream of changes."""
     form = negotiate_watch(target.request.headers.get("accept", ""), custom=target.resource.custom)
-    options = list_options(target.request, watch=True)
-    chosen = _selection(target, options.labels, options.fields)
+    watch_list = target.core.gates.enabled("WatchList")
+    options = list_options(target.request, watch=True, watch_list=watch_list)
+    chosen = _selection(target, options)
     include = target.include() if form.form == "Table" else ""
     stream = WatchStream(target.core, chosen, options, form, include, target.context).response()
     stream.headers = [warning_header(text) for text in target.context.warnings]
@@ -150,7 +174,7 @@ def watch(target: ResourceRequest) -> Stream:
 
 
 async def create_object(target: ResourceRequest) -> ServerResponse:
-    """Create an object, or let its kind answer when it is never stored."""
+    """Create an object, or let its kind handle the request if it is never stored."""
     endpoint = target.resource.strategy.endpoints.get("")
     if endpoint is not None:
         return await create_transient(target, endpoint)
@@ -181,6 +205,7 @@ async def update_object(target: ResourceRequest) -> ServerResponse:
     )
     write.place(body.object)
     check_name(write, body.object)
+    drop_repeated_owners(body.object, write.warnings)
     change = replacement(write, body.object, forget=body.forget)
     data, created = await run_update(write, change, uid=meta(body.object).get("uid", ""))
     return target.respond(201 if created else 200, data, form)
@@ -209,9 +234,8 @@ async def patch_object(target: ResourceRequest) -> ServerResponse:
 
 
 def _delete_options(target: ResourceRequest) -> DeleteOptions:
-    if not target.request.body:
-        return delete_options(target.request, None)
-    return delete_options(target.request, read_options(target.core, target.request, DELETE_OPTIONS))
+    body = read_options(target.core, target.request, DELETE_OPTIONS) if target.request.body else None
+    return delete_options(target.request, body, unsafe=target.core.gates.enabled(UNSAFE_DELETION))
 
 
 async def delete_object(target: ResourceRequest) -> ServerResponse:
@@ -219,7 +243,10 @@ async def delete_object(target: ResourceRequest) -> ServerResponse:
     form = target.format()
     options = _delete_options(target)
     write = target.write(WriteParameters(dry_run=options.dry_run))
-    done = await run_delete(write, options)
+    if options.undecodable:
+        done = await delete_undecodable(write, options)
+    else:
+        done = await run_delete(write, options)
     accepted = not done.gone and options.orphan_dependents is False
     return target.respond(202 if accepted else 200, done.body, form)
 
@@ -228,12 +255,13 @@ async def delete_collection(target: ResourceRequest) -> ServerResponse:
     """Delete all objects that a list with the same options would show."""
     form = target.format(many=True)
     found = list_options(target.request, watch=False)
-    chosen = _selection(target, found.labels, found.fields)
+    chosen = _selection(target, found)
     options = _delete_options(target)
+    if options.undecodable:
+        text = "is not allowed with DELETECOLLECTION, try again after removing the option"
+        raise invalid_delete_options([problems.invalid(UNDECODABLE, True, text)])
+    warn_about_orphans(target.write(WriteParameters(dry_run=options.dry_run)), options)
     page = await _converted_page(target, chosen, found)
-    if page.records:
-        whole = target.write(WriteParameters(dry_run=options.dry_run))
-        await target.core.admission.admit(whole.attributes("DELETE", None, None, options.wire()))
     for record in page.records:
         write = target.write(WriteParameters(dry_run=options.dry_run))
         write.in_collection = True
@@ -242,6 +270,6 @@ async def delete_collection(target: ResourceRequest) -> ServerResponse:
         try:
             await run_delete(write, options)
         except StatusError as error:
-            if error.reason != "NotFound":
+            if not error.is_not_found:
                 raise
     return _list_response(target, chosen, page, form)

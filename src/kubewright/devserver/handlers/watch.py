@@ -15,7 +15,7 @@ from kubewright.devserver.request.context import RequestContext
 from kubewright.devserver.request.negotiation import PROTOBUF, ResponseFormat
 from kubewright.devserver.request.options import ListParameters
 from kubewright.devserver.storage import ADDED, DELETED, MODIFIED, Record, StoreEvent
-from kubewright.devserver.strategy.tables import cells_of, partial, table
+from kubewright.devserver.strategy.tables import cells_of, columns_of, partial, table
 from kubewright.devserver.wire import write_envelope, write_event
 from kubewright.http.server import JSON, BodyWriter, Stream
 
@@ -191,7 +191,7 @@ class WatchStream:
     def _shared(self, event: StoreEvent, kind: str, record: Record) -> bytes:
         if self.format.form != "object":
             return self._frame(kind, record, event.revision)
-        shape = self.chosen.resource.codec.shape
+        shape = self.chosen.resource.form_key
         if self.format.media == PROTOBUF:
             shape += "+protobuf"
         return event.frame(kind, shape, lambda: self._frame(kind, record, event.revision))
@@ -246,11 +246,13 @@ class WatchStream:
             nameless: JsonObject = {**obj, "metadata": {"name": "", **metadata}}
             cells = cells_of(resource.strategy, nameless, self.core.clock.seconds())
             shown = partial(obj, self.format.version) if self.include != "None" else None
+            columns = None if self.headers_sent else [item.wire() for item in columns_of(resource.strategy)]
+            self.headers_sent = True
             obj = {
                 "kind": "Table",
                 "apiVersion": f"meta.k8s.io/{self.format.version}",
                 "metadata": {"resourceVersion": str(revision)},
-                "columnDefinitions": None,
+                "columnDefinitions": columns,
                 "rows": [{"cells": cells, "object": shown}],
             }
         return self._event("BOOKMARK", encode(obj))

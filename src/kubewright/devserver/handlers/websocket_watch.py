@@ -17,13 +17,14 @@ from kubewright.http.server import (
     Stream,
     Upgrade,
 )
-from kubewright.http.server.websocket import NORMAL, VERSION, Opcode, WebSocket, accept_headers
+from kubewright.http.server.websocket import WebSocket, accept_headers
+from kubewright.http.websocket import NORMAL, VERSION, Opcode
 
 _ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def is_websocket_watch(context: RequestContext) -> bool:
-    """Return True if the client asks for the events of a watch over a WebSocket."""
+    """Return True if the client requests the events of a watch over a WebSocket."""
     request = context.request
     return (
         context.info.verb == "watch"

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from kubewright.devserver.merge.elements import item_element
-from kubewright.devserver.merge.fieldsets import FieldSet, insert, without_below
+from kubewright.devserver.merge.elements import SELF, item_element
+from kubewright.devserver.merge.fieldsets import FieldSet, descend, insert, without_below
 from kubewright.devserver.merge.schema import ListSchema, MapSchema, MergeSchema
 from kubewright.devserver.merge.values import ABSENT, LIST, MAP, SCALAR, encoded_same, same, view
 from kubewright.devserver.objects import is_list, is_object
@@ -60,18 +60,19 @@ class _Walk:
         # Merging leaves untouched parts the very same objects.
         if left is right or (type(left) is str and left == right):
             return
+        if left is ABSENT:
+            parent = descend(self._found.added, self._path)
+            parent[element] = _added(right, schema)
+            return
         self._path.append(element)
-        views = {view(schema, right)} if left is ABSENT else {view(schema, left)}
-        if left is not ABSENT and right is not ABSENT:
+        views = {view(schema, left)}
+        if right is not ABSENT:
             views.add(view(schema, right))
         whole = False
         for how in views:
             whole = self._look(how, left, right, schema) or whole
-        if not whole:
-            if left is ABSENT:
-                insert(self._found.added, self._path)
-            elif right is ABSENT:
-                insert(self._found.removed, self._path)
+        if not whole and right is ABSENT:
+            insert(self._found.removed, self._path)
         self._path.pop()
 
     def _look(self, how: str, left: Any, right: Any, schema: MergeSchema) -> bool:
@@ -97,9 +98,7 @@ class _Walk:
         return False
 
     def _leaf(self, left: Any, right: Any) -> None:
-        if left is ABSENT:
-            insert(self._found.added, self._path)
-        elif right is ABSENT:
+        if right is ABSENT:
             insert(self._found.removed, self._path)
         elif not same(left, right):
             insert(self._found.modified, self._path)
@@ -127,6 +126,28 @@ class _Walk:
             if old:
                 self._descend(element, old[0], ABSENT, schema.item)
             insert(self._found.added, path)
+
+
+def _added(value: Any, schema: MergeSchema) -> FieldSet:
+    """Return the node of a value that was not there before: all its paths, and its own if it is not a leaf.
+
+    The same as comparing it with nothing, path by path, and what the creation of an object spends its time in.
+    """
+    out: FieldSet = {}
+    how = view(schema, value)
+    if how == MAP and schema.mapping is not None:
+        if is_object(value) and not schema.mapping.atomic:
+            fields, other = schema.mapping.fields, schema.mapping.item
+            for key, item in value.items():
+                inner = fields.get(key) or other
+                if inner is not None:
+                    out[f"f:{key}"] = _added(item, inner)
+    elif how == LIST and schema.sequence is not None and is_list(value) and schema.sequence.associative:
+        for element, members in _by_element(value, schema.sequence).items():
+            out[element] = _added(members[0], schema.sequence.item) if len(members) == 1 else {}
+    if out:
+        out[SELF] = {}
+    return out
 
 
 def _by_element(items: list[Any], schema: ListSchema) -> dict[str, list[Any]]:

@@ -43,13 +43,14 @@ def item_element(schema: ListSchema, item: Any) -> str:
         raise ApplyError("associative list with keys may not have a null element")
     if not is_object(item):
         raise ApplyError("associative list with keys may not have non-map elements")
-    defaults = schema.item.mapping.defaults if schema.item.mapping is not None else {}
     parts: list[str] = []
     for key in schema.keys:
         if key in item:
             parts.append(f'"{key}":{go_json(item[key])}')
-        elif defaults.get(key) is not None:
-            parts.append(f'"{key}":{go_json(defaults[key])}')
+        elif (
+            schema.item.mapping is not None and (default := schema.item.mapping.defaults.get(key)) is not None
+        ):
+            parts.append(f'"{key}":{go_json(default)}')
     if not parts:
         raise ApplyError(_OMITS_KEYS.format(" ".join(f'"{key}"' for key in schema.keys)))
     return "k:{" + ",".join(parts) + "}"
@@ -57,8 +58,10 @@ def item_element(schema: ListSchema, item: Any) -> str:
 
 def ordered(elements: list[str]) -> list[str]:
     """Sort the elements of one level as kube-apiserver does: fields, keys, values, indexes."""
-    if all(element[:2] == "f:" or element == SELF for element in elements):
-        return sorted(elements)
+    found = sorted(elements)
+    # All other elements are greater than fields: if the last one is a field, all are.
+    if not found or found[-1][:2] == "f:" or found[-1] == SELF:
+        return found
     return sorted(elements, key=_rank)
 
 
@@ -116,6 +119,10 @@ def path_text(path: Iterable[str]) -> str:
 
 def value_text(value: Any) -> str:
     """Write a value as paths in messages do."""
+    if is_object(value):
+        return "".join(f"{name}={value_text(item)}" for name, item in sorted(value.items()))
+    if is_list(value):
+        return f"[{','.join(map(value_text, value))}]"
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -6,7 +6,7 @@ share their parts.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypeGuard, cast
 
 from kubewright.devserver.merge.elements import SELF, is_element, ordered
 from kubewright.devserver.objects import is_object
@@ -35,10 +35,9 @@ def node_of(children: FieldSet, *, member: bool) -> FieldSet | None:
     return {SELF: _LEAF, **children} if member else children
 
 
-def insert(fields: FieldSet, path: Iterable[str]) -> None:
-    """Add one path to a set that is still being built."""
-    *parents, last = path
-    for element in parents:
+def descend(fields: FieldSet, path: Iterable[str]) -> FieldSet:
+    """Return the node at a path of a set that is still being built, made if it is missing, to add something below it."""
+    for element in path:
         child = fields.get(element)
         if child is None:
             child = fields[element] = {}
@@ -46,6 +45,13 @@ def insert(fields: FieldSet, path: Iterable[str]) -> None:
             # An empty dictionary means membership: keep that before a path is added below it.
             child = fields[element] = {SELF: _LEAF}
         fields = child
+    return fields
+
+
+def insert(fields: FieldSet, path: Iterable[str]) -> None:
+    """Add one path to a set that is still being built."""
+    *parents, last = path
+    fields = descend(fields, parents)
     if last in fields:
         if fields[last]:
             fields[last][SELF] = _LEAF
@@ -145,16 +151,26 @@ def encode(fields: FieldSet) -> FieldSet:
 
 def decode(value: Any) -> FieldSet:
     """Read FieldsV1; keys that are not path elements are skipped."""
-    node = _readable(value)
-    return below(node) if SELF in node else node
+    # What the server wrote is valid: it is only looked at, not built again.
+    return below(value if _is_readable(value) else _readable(value))
+
+
+def _is_readable(value: Any) -> TypeGuard[FieldSet]:
+    """Return True if all elements of a node are path elements."""
+    if not isinstance(value, dict):
+        return False
+    for element, node in cast(FieldSet, value).items():
+        if element != SELF and not is_element(element):
+            return False
+        if not (isinstance(node, dict) and (not node or _is_readable(node))):
+            return False
+    return True
 
 
 def _readable(value: Any) -> FieldSet:
-    """Return a node unchanged if all its elements are valid, else only the valid ones."""
+    """Return a node with only its valid elements."""
     if not is_object(value):
         return _LEAF
-    kept = {
+    return {
         element: _readable(node) for element, node in value.items() if element == SELF or is_element(element)
     }
-    unchanged = len(kept) == len(value) and all(kept[element] is node for element, node in value.items())
-    return value if unchanged else kept

@@ -1,8 +1,9 @@
 """Managers of fields: their entries in `metadata.managedFields`, read and written."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from kubewright.devserver.merge.elements import go_json
 from kubewright.devserver.merge.fieldsets import FieldSet, decode, encode, union
@@ -35,8 +36,7 @@ class ManagerId(NamedTuple):
         return f'{{"manager":{go_json(self.manager)},"operation":"{self.operation}"{version}{part}}}'
 
 
-@dataclass(frozen=True, slots=True)
-class Managed:
+class Managed(Struct, frozen=True):
     """The fields that one manager owns, with their apiVersion and the time of the last change."""
 
     fields: FieldSet
@@ -45,7 +45,7 @@ class Managed:
 
     def owning(self, fields: FieldSet) -> "Managed":
         """Return the same manager with another set."""
-        return self if fields is self.fields else replace(self, fields=fields)
+        return self if fields is self.fields else Managed(fields, self.api_version, self.time)
 
 
 Managers = dict[ManagerId, Managed]

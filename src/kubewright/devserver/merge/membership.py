@@ -101,10 +101,9 @@ def _reconciled_children(fields: FieldSet, schema: MergeSchema) -> FieldSet:
         if _is_whole(inner):
             changed[element] = {}
             continue
-        children = below(node)
-        kept = reconciled(children, inner)
-        if kept is not children:
-            changed[element] = node_of(kept, member=is_member(node))
+        kept = reconciled(node, inner)
+        if kept is not node:
+            changed[element] = kept
     return {**fields, **changed} if changed else fields
 
 

@@ -1,10 +1,12 @@
 """Merge a configuration into a live value by their schema, and remove paths from a value."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from kubewright.devserver.merge.elements import item_element
 from kubewright.devserver.merge.fieldsets import FieldSet, below, is_member
-from kubewright.devserver.merge.schema import ListSchema, MapSchema, MergeSchema
+from kubewright.devserver.merge.schema import ApplyError, ListSchema, MapSchema, MergeSchema
+from kubewright.devserver.merge.validation import check_fits
 from kubewright.devserver.merge.values import ABSENT, LIST, MAP, SCALAR, view
 from kubewright.devserver.objects import is_list, is_object
 
@@ -138,3 +140,34 @@ def _remove_items(value: list[Any], fields: FieldSet, schema: ListSchema) -> Any
         elif not is_member(node):
             out.append(remove(item, below(node), schema.item))
     return out or None
+
+
+def overlay(live: dict[str, Any], configuration: dict[str, Any], schema: MergeSchema) -> dict[str, Any]:
+    """Return the live object with the configuration merged into it, without field ownership; admission policies do so.
+
+    Raise `ApplyError` if the configuration does not match the schema.
+    """
+    try:
+        check_fits(configuration, schema)
+    except ApplyError as error:
+        raise ApplyError(f"failed to convert patch object to typed object: {error}") from None
+    # Setting one field of an atomic value would silently drop all others.
+    if found := list(_atomics("", configuration, schema)):
+        text = ", ".join(found)
+        raise ApplyError(f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {text}")
+    return merge(live, configuration, schema)
+
+
+def _atomics(place: str, value: Any, schema: MergeSchema) -> Iterator[str]:
+    how = view(schema, value)
+    if how == MAP and schema.mapping is not None and is_object(value):
+        if schema.mapping.atomic:
+            yield place
+        for key, item in value.items():
+            if (inner := schema.mapping.fields.get(key)) is not None:
+                yield from _atomics(f"{place}.{key}", item, inner)
+    elif how == LIST and schema.sequence is not None and is_list(value):
+        if not schema.sequence.associative:
+            yield place
+        for index, item in enumerate(value):
+            yield from _atomics(f"{place}[{index}]", item, schema.sequence.item)

@@ -1,8 +1,9 @@
 """Maintain `metadata.managedFields` while objects are created, updated and applied."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from kubewright.devserver.merge.conflicts import ApplyConflicts
 from kubewright.devserver.merge.fieldsets import FieldSet, difference, has, insert, union
@@ -21,7 +22,7 @@ from kubewright.devserver.merge.schema import ApplyError, MergeSchema
 from kubewright.devserver.merge.updater import Convert, Updater
 from kubewright.devserver.merge.validation import check_fits
 from kubewright.devserver.merge.values import metadata_of, same
-from kubewright.devserver.objects import JsonObject, is_list, is_object
+from kubewright.devserver.objects import JsonObject, is_list, is_object, section
 
 # The manager of all fields of an object that existed before its first apply.
 BEFORE_FIRST_APPLY = "before-first-apply"
@@ -52,8 +53,7 @@ def field_paths(field_names: Iterable[Sequence[str]]) -> FieldSet:
 _STRIPPED = field_paths(_NEVER_OWNED)
 
 
-@dataclass(frozen=True, slots=True)
-class FieldWrite:
+class FieldWrite(Struct, frozen=True):
     """The manager, version, subresource and time (RFC 3339, whole seconds) of a write."""
 
     manager: str
@@ -100,6 +100,15 @@ def check_applied(config: JsonObject, schema: MergeSchema) -> None:
         raise ApplyError(f"failed to create typed patch object ({_described(config)}): {problem}") from None
 
 
+def _check_live(live: JsonObject, schema: MergeSchema, failed: str, purpose: str = "") -> None:
+    """Raise ApplyError if the stored object, whose schema may have changed since, does not fit its schema."""
+    try:
+        check_fits(live, schema)
+    except ApplyError as problem:
+        where = f"({_described(live)}){purpose and f' {purpose}'}"
+        raise ApplyError(f"{failed} {where}: {problem}") from None
+
+
 def apply(
     schema: MergeSchema,
     live: JsonObject,
@@ -110,18 +119,25 @@ def apply(
     empty: JsonObject | None = None,
     reset_fields: Iterable[Sequence[str]] = (),
     convert: Convert | None = None,
+    check_live: bool = False,
 ) -> JsonObject:
     """Return the live object with a configuration applied to it, and its managedFields.
 
     `live` is the kind's empty object when there is none yet; `empty` is that object, for kinds whose empty
-    object is not empty. Raise `ApplyConflicts` when others own what would change, unless forced.
+    object is not empty. Raise `ApplyConflicts` when others own what would change, unless forced. With `check_live`,
+    the live object may not fit the schema, because it was stored under another one.
     """
     updater = Updater(schema, write.api_version, field_paths(reset_fields), convert)
     managers = read_managers(metadata_of(live).get("managedFields") or ())
     if not managers:
+        if check_live or metadata_of(live).get("uid"):
+            failed = "failed to create manager for existing fields: failed to convert new object"
+            _check_live(live, schema, failed, "to smd typed")
         before = FieldWrite(BEFORE_FIRST_APPLY, write.api_version, write.time, write.subresource)
         managers = _update(updater, empty or {}, live, {}, before)
     check_applied(config, schema)
+    if check_live:
+        _check_live(live, schema, "failed to create typed live object")
     if write.manager != KUBECTL:
         return _apply(updater, live, config, managers, write, force=force)
     try:
@@ -223,7 +239,9 @@ def _timeless(entry: JsonObject) -> JsonObject:
 
 
 def _described(value: JsonObject) -> str:
-    metadata = metadata_of(value)
-    where = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+    metadata = section(value, "metadata")
+    # What is not a text has no place in a name.
+    parts = (metadata.get(name) for name in ("namespace", "name"))
+    where = "/".join(part if isinstance(part, str) else "" for part in parts)
     group, _, version = value.get("apiVersion", "").rpartition("/")
     return f"{where}; {group}/{version}, Kind={value.get('kind', '')}"

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from kubewright.devserver.merge.conflicts import ApplyConflicts, OwnershipConflict
+from kubewright.devserver.merge.fieldsets import FieldSet, difference, insert
+from kubewright.devserver.merge.managers import read_managers, write_managers
 from kubewright.devserver.merge.ownership import FieldWrite, apply, check_applied
 from kubewright.devserver.merge.schema import MergeSchema
 from kubewright.devserver.merge.values import metadata_of
@@ -32,9 +34,9 @@ def apply_scale(
     part: JsonObject = {key: live[key] for key in ("apiVersion", "kind") if key in live}
     part["metadata"] = {key: item for key, item in metadata_of(live).items() if key in {"name", "namespace"}}
     spec: JsonObject = config.get("spec") or {}
-    wanted = spec.get("replicas")
-    if wanted is not None:
-        _set(part, replicas, wanted)
+    desired = spec.get("replicas")
+    if desired is not None:
+        _set(part, replicas, desired)
     try:
         return apply(schema, live, part, write, force=force, empty=empty)
     except ApplyConflicts as problem:
@@ -56,6 +58,19 @@ def scale_owners(live: JsonObject, replicas: Sequence[str]) -> list[JsonObject]:
         for entry in metadata_of(live).get("managedFields") or ()
         if _owns(entry.get("fieldsV1"), replicas)
     ]
+
+
+def disown(obj: JsonObject, path: Sequence[str]) -> None:
+    """Remove a field from the managedFields of an object, in place."""
+    gone: FieldSet = {}
+    insert(gone, [f"f:{name}" for name in path])
+    managers = read_managers(metadata_of(obj).get("managedFields") or ())
+    kept = {
+        manager: managed.owning(fields)
+        for manager, managed in managers.items()
+        if (fields := difference(managed.fields, gone))
+    }
+    obj["metadata"]["managedFields"] = write_managers(kept)
 
 
 def _owns(fields: Any, path: Sequence[str]) -> bool:

@@ -16,12 +16,14 @@ from kubewright.devserver.merge.fieldsets import (
 from kubewright.devserver.merge.managers import Managed, ManagerId, Managers
 from kubewright.devserver.merge.membership import fields_of, reconciled, with_parents
 from kubewright.devserver.merge.merging import merge, remove
-from kubewright.devserver.merge.schema import MergeSchema
+from kubewright.devserver.merge.schema import ApplyError, MergeSchema
 from kubewright.devserver.merge.values import ABSENT, same
 from kubewright.devserver.objects import JsonObject
 
 # (object, apiVersion) -> the object in that version and its schema; None when there is no such version any more
 Convert = Callable[[JsonObject, str], tuple[JsonObject, MergeSchema] | None]
+
+_PRUNE = "failed to prune fields"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +99,19 @@ class Updater:
         return here
 
     def _compare_in(self, live: JsonObject, new: JsonObject, api_version: str) -> Comparison | None:
-        old_version, new_version = self._in_version(live, api_version), self._in_version(new, api_version)
+        old_version = self._converted(live, api_version, "failed to convert old object")
+        new_version = self._converted(new, api_version, "failed to convert new object")
         if old_version is None or new_version is None:
             return None
         return compare(old_version[0], new_version[0], new_version[1]).without(self.ignored)
+
+    def _converted(
+        self, value: JsonObject, api_version: str, failed: str
+    ) -> tuple[JsonObject, MergeSchema] | None:
+        try:
+            return self._in_version(value, api_version)
+        except ApplyError as error:
+            raise ApplyError(f"{failed}: {error}") from None
 
     def _prune(
         self, merged: JsonObject, managers: Managers, applier: ManagerId, last: Managed | None
@@ -110,19 +121,25 @@ class Updater:
             return merged
         if last.api_version == self.api_version and not difference(last.fields, managers[applier].fields):
             return merged
-        version = self._in_version(merged, last.api_version)
+        version = self._converted(
+            merged, last.api_version, f"{_PRUNE}: failed to convert merged object to last applied version"
+        )
         if version is None:
             return merged
         value, schema = version
         owned = with_parents(last.fields, schema)
         pruned = self._add_back_owned(value, remove(value, owned, schema) or {}, last.api_version, managers)
-        compared = self._in_version(pruned, last.api_version)
+        compared = self._converted(
+            pruned,
+            last.api_version,
+            f"{_PRUNE}: failed add back dangling items: failed to convert pruned object to last applied version",
+        )
         if compared is None:
             return merged
         had = with_parents(fields_of(value, schema), schema)
         kept = with_parents(fields_of(compared[0], schema), schema)
         dangling = intersection(difference(had, kept), owned)
-        back = self._in_version(remove(value, dangling, schema) or {}, self.api_version)
+        back = self._converted(remove(value, dangling, schema) or {}, self.api_version, _PRUNE)
         return back[0] if back is not None else merged
 
     def _add_back_owned(
@@ -133,7 +150,11 @@ class Updater:
         for managed in managers.values():
             by_version[managed.api_version] = union(by_version.get(managed.api_version, {}), managed.fields)
         for version, owned in by_version.items():
-            old, less = self._in_version(merged, version), self._in_version(pruned, version)
+            failed = (
+                f"{_PRUNE}: failed add back owned items: failed to convert {{}} object at version {version}"
+            )
+            old = self._converted(merged, version, failed.format("merged"))
+            less = self._converted(pruned, version, failed.format("pruned"))
             if old is None or less is None:
                 continue
             value, schema = old

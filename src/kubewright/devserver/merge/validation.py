@@ -59,7 +59,8 @@ def _object_problems(value: dict[str, Any], schema: MapSchema) -> list[str]:
         inner = schema.fields.get(key) or schema.item
         if inner is None:
             return [*found, f".{key}: field not declared in schema"]
-        found += _below(f".{key}", _problems(item, inner))
+        if problems := _problems(item, inner):
+            found += _below(f".{key}", problems)
     return found
 
 
@@ -68,7 +69,8 @@ def _list_problems(value: list[Any], schema: ListSchema) -> list[str]:
     seen: set[str] = set()
     for index, item in enumerate(value):
         if not schema.associative:
-            found += _below(f"[{index}]", _problems(item, schema.item))
+            if problems := _problems(item, schema.item):
+                found += _below(f"[{index}]", problems)
             continue
         try:
             element = item_element(schema, item)
@@ -77,7 +79,8 @@ def _list_problems(value: list[Any], schema: ListSchema) -> list[str]:
         if element in seen:
             found.append(f"duplicate entries for key {element_text(element)}")
         seen.add(element)
-        found += _below(element_text(element), _problems(item, schema.item))
+        if problems := _problems(item, schema.item):
+            found += _below(element_text(element), problems)
     return found
 
 

@@ -23,10 +23,10 @@ MAP, SCALAR, LIST, NONE = "map", "scalar", "list", ""
 
 def view(schema: MergeSchema, value: Any) -> str:
     """Return how a value is merged: by its own type if the schema allows it, otherwise by the schema."""
-    if is_object(value):
+    if isinstance(value, dict):
         if schema.mapping is not None:
             return MAP
-    elif is_list(value):
+    elif isinstance(value, list):
         if schema.sequence is not None:
             return LIST
     elif value is not None and value is not ABSENT and schema.scalar:
@@ -42,7 +42,10 @@ def same(left: Any, right: Any) -> bool:
         return True
     if left != right:
         return False
-    return not isinstance(left, dict | list | bool | int) or _same_inside(left, right)
+    if not isinstance(left, dict | list | bool | int):
+        return True
+    # Mostly the types are equal too, which is seen fastest in the bytes.
+    return encoded_same(left, right) or _same_inside(left, right)
 
 
 def _same_inside(left: Any, right: Any) -> bool:

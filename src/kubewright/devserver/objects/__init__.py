@@ -13,6 +13,7 @@ from kubewright.devserver.objects.json_objects import (
     decode,
     encode,
     encode_sorted,
+    go_text,
     is_list,
     is_object,
     items,
@@ -24,6 +25,7 @@ from kubewright.devserver.objects.json_objects import (
     split_api_version,
     unchanged,
     with_revision,
+    words,
 )
 
 __all__ = [
@@ -34,6 +36,7 @@ __all__ = [
     "decode",
     "encode",
     "encode_sorted",
+    "go_text",
     "is_list",
     "is_object",
     "items",
@@ -45,4 +48,5 @@ __all__ = [
     "split_api_version",
     "unchanged",
     "with_revision",
+    "words",
 ]

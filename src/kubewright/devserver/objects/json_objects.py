@@ -1,7 +1,10 @@
 """Objects on the wire: JSON dictionaries, their metadata in the order the server writes it, their bytes."""
 
 import marshal
+import math
+import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, TypeGuard, cast
 
 import msgspec
@@ -29,6 +32,11 @@ META_ORDER = (
 _encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 _encode_sorted: Callable[[Any], bytes] = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
+_has_exponent = re.compile(rb"e-?\d+[,\]}]").search
+_MIN_SHORT, _MAX_SHORT = 1e-4, 1e6
+"""Go prints other floats with an exponent."""
+_MIN_PLAIN = 1e-6
+_MAX_PLAIN = 1e21
 _ESCAPES = (
     (b"<", b"\\u003c"),
     (b">", b"\\u003e"),
@@ -50,12 +58,34 @@ def is_list(value: object) -> TypeGuard[list[Any]]:
 
 def encode(value: Any) -> bytes:
     """Write JSON as Go does, fields in the order they stand."""
-    return _escape(_encode(value))
+    return _as_go(_encode, value)
 
 
 def encode_sorted(value: Any) -> bytes:
     """Write JSON as Go does, fields in alphabetical order."""
-    return _escape(_encode_sorted(value))
+    return _as_go(_encode_sorted, value)
+
+
+def _as_go(encoder: Callable[[Any], bytes], value: Any) -> bytes:
+    data = encoder(value)
+    if _has_exponent(data):
+        # Perhaps in a text, which stays as it is.
+        data = encoder(_with_go_floats(value))
+    return _escape(data)
+
+
+def _with_go_floats(value: Any) -> Any:
+    """Replace the floats that Go writes otherwise: with an exponent only from 1e21 on and below 1e-6, with its sign."""
+    if is_object(value):
+        return {name: _with_go_floats(item) for name, item in value.items()}
+    if is_list(value):
+        return [_with_go_floats(item) for item in value]
+    if not isinstance(value, float):
+        return value
+    if _MIN_PLAIN <= abs(value) < _MAX_PLAIN:
+        return msgspec.Raw(f"{Decimal(repr(value)):f}".encode())
+    text = _encode(value).decode()
+    return msgspec.Raw(re.sub(r"e(?=\d)", "e+", text).encode())
 
 
 def _escape(data: bytes) -> bytes:
@@ -135,11 +165,36 @@ def copy(value: Any) -> Any:
     return marshal.loads(marshal.dumps(value))
 
 
+def go_text(value: Any) -> str:
+    """Write a value as Go prints it with `%v`."""
+    if is_object(value):
+        return f"map[{' '.join(f'{name}:{go_text(item)}' for name, item in sorted(value.items()))}]"
+    if is_list(value):
+        return f"[{' '.join(map(go_text, value))}]"
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, float) or not math.isfinite(value):
+        return str(value)
+    exact = Decimal(repr(value)).normalize()
+    if not value or _MIN_SHORT <= abs(value) < _MAX_SHORT:
+        return f"{exact:f}"
+    digits = "".join(map(str, exact.as_tuple().digits))
+    fraction = f".{digits[1:]}" if digits[1:] else ""
+    return f"{'-' if value < 0 else ''}{digits[0]}{fraction}e{exact.adjusted():+03d}"
+
+
 def with_revision(data: bytes, revision: int, *, custom: bool) -> bytes:
     """Return an object's bytes with another resourceVersion."""
     obj = decode(data)
     obj["metadata"]["resourceVersion"] = str(revision)
     return encode_sorted(obj) if custom else encode(obj)
+
+
+def words(text: str, separator: str = " ") -> tuple[str, ...]:
+    """Return the words of a text; a long list of names is easier to read as one."""
+    return tuple(text.split(separator))
 
 
 def api_version(group: str, version: str) -> str:

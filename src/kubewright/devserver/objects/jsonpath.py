@@ -126,14 +126,14 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 def _filter(path: str, operator: str | None, literal: str | None) -> PathStep:
     find = compile_path(path)
-    wanted = _literal(literal) if literal is not None else None
+    expected = _literal(literal) if literal is not None else None
 
     def passes(item: Any) -> bool:
         values = find(item)
         if operator is None or not values:
             return bool(values)
         try:
-            return _COMPARE[operator](values[0], wanted)
+            return _COMPARE[operator](values[0], expected)
         except TypeError:
             return False
 

@@ -3,6 +3,7 @@
 import secrets
 import uuid
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 from kubewright.api import FieldError, names, problems
@@ -18,6 +19,14 @@ _MAX_BASE = 58
 _STANDARD_FINALIZERS = frozenset({"kubernetes", ORPHAN, FOREGROUND})
 
 NameCheck = Callable[[str], list[str]]
+
+
+def _random_uid(_: JsonObject) -> str:
+    return str(uuid.uuid4())
+
+
+UID_SOURCE: ContextVar[Callable[[JsonObject], str]] = ContextVar("kubewright_uids", default=_random_uid)
+"""Makes the uid of a new object; a simulation makes it from the object's name, so that runs can be compared."""
 
 
 def generate_name(base: str) -> str:
@@ -36,7 +45,7 @@ def fill_system_fields(obj: JsonObject, stamp: str) -> None:
     """Set the uid and the creation time of a new object."""
     metadata = meta(obj)
     metadata["creationTimestamp"] = stamp
-    metadata["uid"] = str(uuid.uuid4())
+    metadata["uid"] = UID_SOURCE.get()(obj)
 
 
 def place_in_namespace(obj: JsonObject, namespace: str) -> None:
@@ -97,6 +106,13 @@ def check_meta(
     return errors
 
 
+_IMMUTABLE = {
+    **dict.fromkeys(("name", "namespace", "uid"), ""),
+    **dict.fromkeys(("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")),
+}
+"""Fields that an update cannot change, with the value that an error shows for an absent one."""
+
+
 def check_meta_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check what an update does to metadata."""
     metadata, before = meta(new), meta(old)
@@ -110,16 +126,10 @@ def check_meta_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
                 f"found new finalizers []string{{{listed}}}"
             )
             errors.append(problems.forbidden("metadata.finalizers", text))
-    for name in (
-        "name",
-        "namespace",
-        "uid",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-    ):
+    for name, absent in _IMMUTABLE.items():
         if metadata.get(name) != before.get(name):
-            errors.append(problems.invalid(f"metadata.{name}", metadata.get(name), "field is immutable"))
+            value = metadata.get(name, absent)
+            errors.append(problems.invalid(f"metadata.{name}", value, "field is immutable"))
     errors += _check_descriptions(metadata)
     errors += _check_managed_fields(metadata)
     return errors
@@ -153,16 +163,17 @@ def _check_descriptions(metadata: JsonObject) -> list[FieldError]:
 
 def _check_owners(metadata: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
-    field = "metadata.ownerReferences"
     controller = ""
     owners: list[JsonObject] = metadata.get("ownerReferences") or []
-    for owner in owners:
+    for index, owner in enumerate(owners):
+        field = f"metadata.ownerReferences[{index}]"
         version = str(owner.get("apiVersion", ""))
-        if version.count("/") > 1 or not version.rpartition("/")[2]:
-            errors.append(problems.invalid(f"{field}.apiVersion", version, "version must not be empty"))
+        if version and (version.count("/") > 1 or not version.rpartition("/")[2]):
+            text = "must be <group>/<version> or <version>"
+            errors.append(problems.invalid(f"{field}.apiVersion", version, text))
         errors += [
-            problems.invalid(f"{field}.{name}", owner.get(name, ""), "must not be empty")
-            for name in ("kind", "name", "uid")
+            problems.required(f"{field}.{name}", "must not be empty")
+            for name in ("apiVersion", "kind", "name", "uid")
             if not owner.get(name)
         ]
         if (version, owner.get("kind")) == ("v1", "Event"):
@@ -175,7 +186,7 @@ def _check_owners(metadata: JsonObject) -> list[FieldError]:
                     'Only one reference can have Controller set to true. Found "true" in references for '
                     f"{controller} and {found}"
                 )
-                errors.append(problems.invalid(field, owners, text))
+                errors.append(problems.invalid("metadata.ownerReferences", owners, text))
             else:
                 controller = found
     return errors

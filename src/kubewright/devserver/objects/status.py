@@ -9,6 +9,22 @@ OPTIMISTIC_LOCK = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
 
+_KNOWN_REASONS = frozenset(
+    (
+        *("Unauthorized", "Forbidden", "NotFound", "AlreadyExists", "Conflict", "Gone", "Invalid", "Timeout"),
+        *(
+            "ServerTimeout",
+            "StorageReadError",
+            "TooManyRequests",
+            "BadRequest",
+            "MethodNotAllowed",
+            "Expired",
+        ),
+        *("NotAcceptable", "RequestEntityTooLarge", "UnsupportedMediaType", "InternalError"),
+        "ServiceUnavailable",
+    )
+)
+
 quote: Callable[[str], str] = problems.quoted
 
 
@@ -39,8 +55,10 @@ class StatusError(KubewrightError):
         details: Mapping[str, Any] | None = None,
         *,
         metadata: Mapping[str, Any] | None = None,
+        status: str = "Failure",
     ) -> None:
         super().__init__(message)
+        self.status = status
         self.code = code
         self.reason = reason
         self.message = message
@@ -54,13 +72,18 @@ class StatusError(KubewrightError):
         """Return the seconds of the Retry-After header; 0 for none."""
         return int((self.details or {}).get("retryAfterSeconds", 0))
 
+    @property
+    def is_not_found(self) -> bool:
+        """Return True if clients take the error for NotFound: by its reason, or by its code if the reason is unknown."""
+        return self.reason == "NotFound" or (self.code == 404 and self.reason not in _KNOWN_REASONS)
+
     def wire(self) -> dict[str, Any]:
         """Build the Status document."""
         body: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
             "metadata": self.metadata,
-            "status": "Failure",
+            "status": self.status,
             "message": self.message,
         }
         if self.reason:
@@ -138,12 +161,14 @@ class StatusError(KubewrightError):
         return cls(409, "AlreadyExists", message, {"name": name, "group": group, "kind": resource})
 
     @classmethod
-    def no_unique_name(cls, group: str, resource: str, name: str) -> Self:
+    def no_unique_name(cls, group: str, resource: str, name: str, *, deleting: bool = False) -> Self:
         """Return the error for generateName without a free name."""
         message = (
             f"{group_resource(group, resource)} {quote(name)} already exists, "
             "the server was not able to generate a unique name for the object"
         )
+        if deleting:
+            message = f"object is being deleted: {message}"
         details = {"name": name, "group": group, "kind": resource, "retryAfterSeconds": 1}
         return cls(409, "AlreadyExists", message, details)
 
@@ -190,7 +215,7 @@ class StatusError(KubewrightError):
 
     @classmethod
     def too_many_requests(cls, message: str, retry_after: int = 1) -> Self:
-        """Return the error that asks the client to retry later."""
+        """Return the error after which the client retries later."""
         return cls(429, "TooManyRequests", message, {"retryAfterSeconds": retry_after})
 
     @classmethod
@@ -210,8 +235,8 @@ class StatusError(KubewrightError):
         return cls(503, "ServiceUnavailable", message)
 
     @classmethod
-    def too_large_revision(cls, wanted: int, current: int) -> Self:
+    def too_large_revision(cls, requested: int, current: int) -> Self:
         """Return the error for a revision that the store has not reached."""
         causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
-        message = f"Timeout: Too large resource version: {wanted}, current: {current}"
+        message = f"Timeout: Too large resource version: {requested}, current: {current}"
         return cls(504, "Timeout", message, {"causes": causes, "retryAfterSeconds": 1})

@@ -6,11 +6,18 @@ Read in this order: `resources` (`ResourceRegistry`, the entry point, and `Serve
 
 from kubewright.devserver.registry.catalog import Strategies, builtin_resources
 from kubewright.devserver.registry.codecs import BuiltinCodec, Codec, CustomCodec
-from kubewright.devserver.registry.conversion import Unconverted, WebhookConverter, converting
+from kubewright.devserver.registry.conversion import (
+    UNSAFE_DELETION,
+    Unconverted,
+    UnconvertibleObjects,
+    WebhookConverter,
+    converting,
+)
 from kubewright.devserver.registry.definitions import custom_resources
 from kubewright.devserver.registry.resources import ResourceRegistry, ServedResource, Subresource
 
 __all__ = [
+    "UNSAFE_DELETION",
     "BuiltinCodec",
     "Codec",
     "CustomCodec",
@@ -19,6 +26,7 @@ __all__ = [
     "Strategies",
     "Subresource",
     "Unconverted",
+    "UnconvertibleObjects",
     "WebhookConverter",
     "builtin_resources",
     "converting",

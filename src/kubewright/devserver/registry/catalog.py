@@ -10,7 +10,7 @@ from kubewright.devserver.storage import ObjectStore
 from kubewright.devserver.strategy import Strategy
 from kubewright.devserver.wire import BuiltinResource, TypeTable
 
-Strategies = Callable[[str, str], Strategy]
+Strategies = Callable[[GroupVersionKind], Strategy]
 
 
 def builtin_resources(
@@ -30,8 +30,8 @@ def _resource(
     version: str,
     entry: BuiltinResource,
 ) -> ServedResource:
-    strategy = strategies(group, entry.kind)
     gvk = GroupVersionKind(group, version, entry.kind)
+    strategy = strategies(gvk)
     codec = BuiltinCodec(types, gvk, strategy)
     home_group, home_plural = strategy.stored_as or (group, entry.name)
     stored = GroupVersionKind(home_group, strategy.storage_version or version, entry.kind)

@@ -52,12 +52,16 @@ class Codec(Protocol):
         """Fill in the defaults of what apply has merged: a null that does not fit is left, to be refused."""
         ...
 
-    def validate(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        """Check an object against the version's schema."""
+    def validate(self, obj: JsonObject, old: JsonObject | None, warnings: list[str]) -> list[FieldError]:
+        """Check an object against the version's schema; append what it says of unchanged parts to `warnings`."""
         ...
 
-    def validate_status(self, obj: JsonObject, old: JsonObject) -> list[FieldError]:
-        """Return errors of an object after a write of its status."""
+    def validate_status(self, obj: JsonObject, old: JsonObject, warnings: list[str]) -> list[FieldError]:
+        """Return errors of an object after a write of its status; `warnings` as above."""
+        ...
+
+    def prune(self, obj: JsonObject) -> JsonObject:
+        """Return an object that was converted from another version without the fields that this one does not have."""
         ...
 
     def from_storage(self, obj: JsonObject) -> JsonObject:
@@ -103,13 +107,17 @@ class BuiltinCodec:
         """Fill in the kind's defaults; Go's types have no null."""
         self._strategy.default(obj)
 
-    def validate(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
+    def validate(self, obj: JsonObject, old: JsonObject | None, warnings: list[str]) -> list[FieldError]:
         """Find nothing: the Go types were enforced when decoding, the rest is the strategy's."""
         return []
 
-    def validate_status(self, obj: JsonObject, old: JsonObject) -> list[FieldError]:
+    def validate_status(self, obj: JsonObject, old: JsonObject, warnings: list[str]) -> list[FieldError]:
         """Find nothing either."""
         return []
+
+    def prune(self, obj: JsonObject) -> JsonObject:
+        """Take converted objects as they are."""
+        return obj
 
     def from_storage(self, obj: JsonObject) -> JsonObject:
         """Take stored objects as they are."""
@@ -175,20 +183,25 @@ class CustomCodec:
         """Fill in the schema's defaults and keep other nulls."""
         self._validator.apply_defaults(obj, keep_nulls=True)
 
-    def validate(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
+    def validate(self, obj: JsonObject, old: JsonObject | None, warnings: list[str]) -> list[FieldError]:
         """Validate against the schema; errors in unchanged values are ignored (ratcheting)."""
         counts = [*check_scale_spec(self._scale, obj), *check_scale_status(self._scale, obj)]
         if old is None:
             return self._validator.validate(obj, other_errors=counts)
-        return self._validator.validate(obj, old=old, other_errors=counts)
+        return self._validator.validate(obj, old=old, other_errors=counts, warnings=warnings)
 
-    def validate_status(self, obj: JsonObject, old: JsonObject) -> list[FieldError]:
+    def validate_status(self, obj: JsonObject, old: JsonObject, warnings: list[str]) -> list[FieldError]:
         """Check what the status subresource does."""
-        return self._validator.validate_status(obj, old, other_errors=check_scale_status(self._scale, obj))
+        counts = check_scale_status(self._scale, obj)
+        return self._validator.validate_status(obj, old, other_errors=counts, warnings=warnings)
+
+    def prune(self, obj: JsonObject) -> JsonObject:
+        """Prune fields that are not in the schema."""
+        return self.decode(obj)[0]
 
     def from_storage(self, obj: JsonObject) -> JsonObject:
         """Prune and default an object that was stored under another schema."""
-        fitted, _ = self.decode(obj)
+        fitted = self.prune(obj)
         self.default(fitted)
         return fitted
 

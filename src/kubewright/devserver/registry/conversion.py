@@ -9,11 +9,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from kubewright.api import FieldError, GroupVersionKind, KubewrightError, names, problems
+from kubewright.devserver.feature_gates import FeatureGates
 from kubewright.devserver.objects import JsonObject, copy, encode, items, meta, section, split_api_version
-from kubewright.devserver.objects.status import StatusError, quote
-from kubewright.devserver.webhook_client import Caller, CallFailed, read_document
+from kubewright.devserver.objects.status import StatusError, group_resource, quote
+from kubewright.devserver.webhook_client import Caller, CallFailed, read_review
 
 T = TypeVar("T")
+UNSAFE_DELETION = "AllowUnsafeMalformedObjectDeletion"
+"""The feature gate of deletions of objects that cannot be read, which also names such objects in errors of reads."""
 
 
 class Unconverted(KubewrightError):
@@ -22,6 +25,52 @@ class Unconverted(KubewrightError):
     def __init__(self, supply: Callable[[], Awaitable[None]]) -> None:
         super().__init__("an object was read before it was converted")
         self.supply = supply
+
+
+class UnconvertibleObjects(StatusError):
+    """Stored objects that the conversion webhook does not convert to the requested version: the error of a write.
+
+    kube-apiserver converts while it decodes what it reads from etcd, so it reports such objects as corrupt. A read of
+    one object and a list have errors of their own.
+    """
+
+    def __init__(self, group: str, plural: str, failures: Sequence[tuple[str, str]]) -> None:
+        """Take the storage key of each object, and why it cannot be decoded."""
+        super().__init__(500, "", failures[0][1])
+        self._group, self._plural, self._failures = group, plural, failures
+
+    def of_object(self, gates: FeatureGates) -> StatusError:
+        """Return the error of a read or deletion of the object."""
+        return StatusError.internal(self._storage_errors("")[0]) if gates.enabled(UNSAFE_DELETION) else self
+
+    def of_list(self, gates: FeatureGates | None = None) -> StatusError:
+        """Return the error of a list."""
+        if gates is not None and not gates.enabled(UNSAFE_DELETION):
+            return self
+        texts = self._storage_errors("/registry")
+        causes: list[JsonObject] = [
+            {"reason": "UnexpectedServerResponse", "message": text, "field": f"/registry{self._path(key)}"}
+            for text, (key, _) in zip(texts, self._failures, strict=True)
+        ]
+        if len(causes) == MAX_FAILURES:
+            causes.append(
+                {"reason": "FieldValueTooMany", "message": "too many errors, the list is truncated"}
+            )
+        message = f"failed to read one or more {group_resource(self._group, self._plural)} from the storage: {texts[0]}"
+        if len(texts) > 1:
+            message += f" (and {len(texts) - 1} more)"
+        details = {"name": "list", "group": self._group, "kind": self._plural, "causes": causes}
+        return StatusError(500, "StorageReadError", message, details)
+
+    def _path(self, key: str) -> str:
+        return f"/{self._group}/{self._plural}/{key}"
+
+    def _storage_errors(self, prefix: str) -> list[str]:
+        return [
+            f"StorageError: corrupt object, Code: 7, Key: {prefix}{self._path(key)}, ResourceVersion: 0, "
+            f"AdditionalErrorMsg: {why}"
+            for key, why in self._failures
+        ]
 
 
 async def converting(make: Callable[[], T]) -> T:
@@ -34,7 +83,11 @@ async def converting(make: Callable[[], T]) -> T:
 
 
 GROUP = "apiextensions.k8s.io"
+KIND = "ConversionReview"
+_SCHEME = "k8s.io/apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go:46"
 SECONDS = 30
+# A list reports at most so many objects that cannot be converted.
+MAX_FAILURES = 100
 _REVIEWS = ("v1", "v1beta1")
 
 
@@ -51,40 +104,32 @@ class WebhookConverter:
 
         Objects that already have that version are not sent.
         """
-        wanted = target.api_version
-        foreign = [obj for obj in objects if obj.get("apiVersion") != wanted]
+        desired = target.api_version
+        foreign = [obj for obj in objects if obj.get("apiVersion") != desired]
         if not foreign:
             return list(objects)
-        try:
-            converted = await self._convert(foreign, target)
-        except StatusError:
-            if len(foreign) == 1:
-                raise
-            # kube-apiserver converts objects one by one and reports the first failure: repeat its order to report the same.
-            converted = [(await self._convert([obj], target))[0] for obj in foreign]
-        found = iter(converted)
-        return [obj if obj.get("apiVersion") == wanted else next(found) for obj in objects]
+        found = iter(await self._convert(foreign, target))
+        return [obj if obj.get("apiVersion") == desired else next(found) for obj in objects]
 
     async def _convert(self, objects: list[JsonObject], target: GroupVersionKind) -> list[JsonObject]:
         source = _kind_text(objects[0])
         found = await self._call(objects, target.api_version, source)
         return [_accept(obj, review, target, source) for obj, review in zip(objects, found, strict=True)]
 
-    async def _call(self, objects: list[JsonObject], wanted: str, source: str) -> list[Any]:
+    async def _call(self, objects: list[JsonObject], desired: str, source: str) -> list[Any]:
         if not self._review:
             raise StatusError.unknown("no supported conversion review versions")
         uid = str(uuid.uuid4())
         body = encode(
             {
-                "kind": "ConversionReview",
+                "kind": KIND,
                 "apiVersion": f"{GROUP}/{self._review}",
-                "request": {"uid": uid, "desiredAPIVersion": wanted, "objects": objects},
+                "request": {"uid": uid, "desiredAPIVersion": desired, "objects": objects},
             }
         )
         try:
-            review = read_document(
-                await self._caller.post(self._config, body, SECONDS, f"timeout={SECONDS}s")
-            )
+            reply = await self._caller.post(self._config, body, SECONDS, f"timeout={SECONDS}s")
+            review = read_review(reply, GroupVersionKind(GROUP, self._review, KIND), _REVIEWS, _SCHEME)
             found = self._verify(review, uid)
         except CallFailed as error:
             raise StatusError.unknown(f"conversion webhook for {source} failed: {error}") from None
@@ -96,15 +141,14 @@ class WebhookConverter:
 
     def _verify(self, review: JsonObject, uid: str) -> list[Any]:
         version, kind = review.get("apiVersion", ""), review.get("kind", "")
-        if self._review == "v1" and (version, kind) != (f"{GROUP}/v1", "ConversionReview"):
+        if self._review == "v1" and (version, kind) != (f"{GROUP}/v1", KIND):
             shown = f"{version if '/' in version else f'/{version}'}, Kind={kind}"
-            raise CallFailed(f"expected webhook response of {GROUP}/v1, Kind=ConversionReview, got {shown}")
-        response = review.get("response")
-        if not isinstance(response, dict):
+            raise CallFailed(f"expected webhook response of {GROUP}/v1, Kind={KIND}, got {shown}")
+        found: JsonObject | None = review.get("response")
+        if found is None:
             raise CallFailed("no response provided")
-        found = cast(JsonObject, response)
-        if self._review == "v1" and found.get("uid", "") != uid:
-            raise CallFailed(f"expected response.uid={quote(uid)}, got {quote(str(found.get('uid', '')))}")
+        if self._review == "v1" and found["uid"] != uid:
+            raise CallFailed(f"expected response.uid={quote(uid)}, got {quote(found['uid'])}")
         result = section(found, "result")
         if result.get("status") != "Success":
             raise CallFailed(

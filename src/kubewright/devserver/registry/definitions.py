@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from kubewright.api import GroupVersionKind
-from kubewright.devserver.objects import JsonObject, api_version, items, section
+from kubewright.devserver.objects import JsonObject, api_version, items, meta, section
 from kubewright.devserver.objects.jsonpath import compile_path
 from kubewright.devserver.objects.metadata import finalizer_warnings
 from kubewright.devserver.objects.status import group_resource
 from kubewright.devserver.registry.codecs import CustomCodec
 from kubewright.devserver.registry.conversion import WebhookConverter
-from kubewright.devserver.registry.resources import ServedResource, Subresource
+from kubewright.devserver.registry.resources import ServedResource, Subresource, version_of_shape
 from kubewright.devserver.storage import ObjectStore
 from kubewright.devserver.strategy import ScaleAccess, Strategy
 from kubewright.devserver.strategy.tables import CustomColumns
@@ -37,7 +37,15 @@ def custom_resources(
             resource = _resource(store, spec, names, item, codecs[item["name"]], codecs[stored])
             resource.versions = {codec.gvk.api_version: codec for codec in codecs.values()}
             resource.converter = converter
+            resource.generation = meta(crd).get("generation", 0)
+            resource.undefined = _undefined(resource)
             yield resource
+
+
+def _undefined(resource: ServedResource) -> frozenset[str]:
+    """Return the versions of stored objects that a definition does not have; no request can write such objects."""
+    stored = {version_of_shape(record.shape) for record in resource.collection.records()}
+    return frozenset(stored - {version_of_shape(codec.shape) for codec in resource.versions.values()})
 
 
 def _codec(types: TypeTable, group: str, kind: str, version: JsonObject) -> CustomCodec:
@@ -109,6 +117,7 @@ def _strategy(version: JsonObject, parts: JsonObject) -> Strategy:
         for item in items(version, "selectableFields")
     }
     return Strategy(
+        repeats_errors=True,
         warnings=finalizer_warnings,
         has_generation=True,
         allow_unconditional_update=False,
@@ -142,13 +151,13 @@ def _selectable(path: str) -> Callable[[JsonObject], str]:
 
 
 def _scale_access(scale: JsonObject) -> ScaleAccess:
-    wanted, present = _one(scale["specReplicasPath"]), _one(scale["statusReplicasPath"])
+    desired, present = _one(scale["specReplicasPath"]), _one(scale["statusReplicasPath"])
     path = tuple(scale["specReplicasPath"].removeprefix(".").split("."))
     selector = _one(scale["labelSelectorPath"]) if scale.get("labelSelectorPath") else None
 
     def read(obj: JsonObject) -> tuple[int, int, str]:
         text = selector(obj) if selector is not None else ""
-        return int(wanted(obj) or 0), int(present(obj) or 0), str(text or "")
+        return int(desired(obj) or 0), int(present(obj) or 0), str(text or "")
 
     def write(obj: JsonObject, replicas: int) -> None:
         *parents, last = path

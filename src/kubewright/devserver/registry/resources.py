@@ -1,14 +1,20 @@
 """The registry of served resources, by path and group version."""
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kubewright.api import GroupVersionKind
 from kubewright.api.identity import GroupVersionResource
 from kubewright.devserver.objects import JsonObject, api_version, decode
-from kubewright.devserver.objects.status import group_resource
+from kubewright.devserver.objects.status import StatusError, group_resource
 from kubewright.devserver.registry.codecs import Codec
-from kubewright.devserver.registry.conversion import Unconverted, WebhookConverter
+from kubewright.devserver.registry.conversion import (
+    MAX_FAILURES,
+    Unconverted,
+    UnconvertibleObjects,
+    WebhookConverter,
+)
 from kubewright.devserver.storage import Collection, Record
 from kubewright.devserver.strategy import Strategy
 from kubewright.devserver.wire import TypeTable
@@ -51,6 +57,10 @@ class ServedResource:
     """The codecs of all versions of a custom kind, by apiVersion."""
     converter: WebhookConverter | None = None
     """What converts between versions when that takes more than another apiVersion."""
+    undefined: frozenset[str] = frozenset()
+    """Versions, as shapes have them, of stored objects that the CRD no longer defines: they cannot be read."""
+    generation: int = 0
+    """The generation of the CRD: objects are converted again when it changes."""
     ready_at: float = 0.0
     """The event loop's time from which requests are served; until then clients get 429."""
 
@@ -92,7 +102,14 @@ class ServedResource:
         """Return a record's bytes in this version; raise Unconverted when a converter has to help first."""
         if record.shape == self.codec.shape:
             return record.data
-        return record.form(self.codec.shape, self._convert)
+        if self.undefined and version_of_shape(record.shape) in self.undefined:
+            raise self._undecodable([(record, undefined_version(record))])
+        return record.form(self.form_key, self._convert)
+
+    @property
+    def form_key(self) -> str:
+        """Return the key under which records keep their bytes in this version, as the present CRD converts them."""
+        return f"{self.codec.shape}#{self.generation}" if self.custom else self.codec.shape
 
     def protobuf_message(self, types: TypeTable, record: Record) -> bytes:
         """Return a record's object in this version as a protobuf message, written once."""
@@ -109,6 +126,22 @@ class ServedResource:
         if self._foreign(record):
             raise Unconverted(lambda: self.prepare([record]))
         return self._fit(record, self.strategy.convert(self._complete(record), self.gvk))
+
+    @property
+    def initialization_failure(self) -> str:
+        """Return why no list of the objects can be made, or an empty string: all of them must be readable."""
+        if not self.undefined:
+            return ""
+        lost = (
+            record
+            for record in self.collection.records("")
+            if version_of_shape(record.shape) in self.undefined
+        )
+        failures = [(record, undefined_version(record)) for record in itertools.islice(lost, MAX_FAILURES)]
+        if not failures:
+            # All that could not be read has been deleted since.
+            return ""
+        return f"failed to list <unspecified>: {self._undecodable(failures).of_list().message}"
 
     def _complete(self, record: Record) -> JsonObject:
         """Return a record's object as the present schema of the version it is stored in has it."""
@@ -132,34 +165,67 @@ class ServedResource:
         """Convert records to this version with one call of the conversion webhook; `refresh` those converted before, too."""
         if self.converter is None:
             return
-        shape = self.codec.shape
+        form = self.form_key
         due = [
-            item for item in records if self._foreign(item) and (refresh or shape not in (item.forms or ()))
+            item for item in records if self._foreign(item) and (refresh or form not in (item.forms or ()))
         ]
         if not due:
             return
-        converted = await self.converter.convert([self._complete(item) for item in due], self.gvk)
+        try:
+            converted = await self.converter.convert([self._complete(item) for item in due], self.gvk)
+        except StatusError as error:
+            if len(due) == 1:
+                raise self._undecodable([(due[0], error.message)]) from None
+            converted = await self._convert_each(due)
         for record, obj in zip(due, converted, strict=True):
-            record.keep(shape, self._fit(record, obj))
+            record.keep(form, self._fit(record, obj))
+
+    async def _convert_each(self, records: Sequence[Record]) -> list[JsonObject]:
+        """Convert records one by one, as kube-apiserver does, after they failed together; raise for those that fail."""
+        converted: list[JsonObject] = []
+        failures: list[tuple[Record, str]] = []
+        for record in records:
+            try:
+                converted.append(await self.convert(self._complete(record)))
+            except StatusError as error:
+                failures.append((record, error.message))
+                if len(failures) == MAX_FAILURES:
+                    break
+        if failures:
+            raise self._undecodable(failures)
+        return converted
+
+    def _undecodable(self, failures: Sequence[tuple[Record, str]]) -> UnconvertibleObjects:
+        texts = [
+            (record.key, f"object not decodable revision={record.revision}: {why}")
+            for record, why in failures
+        ]
+        return UnconvertibleObjects(self.group, self.plural, texts)
 
     async def convert(self, obj: JsonObject) -> JsonObject:
         """Return an object of another version of the kind in this one."""
-        if obj.get("apiVersion") == self.api_version:
+        return await self.convert_to(obj, self.gvk)
+
+    async def convert_to(self, obj: JsonObject, kind: GroupVersionKind) -> JsonObject:
+        """Return an object of any version of the kind in another one."""
+        if obj.get("apiVersion") == kind.api_version:
             return obj
         if self.converter is None:
-            return self.strategy.convert(obj, self.gvk)
-        return (await self.converter.convert([obj], self.gvk))[0]
+            return self.strategy.convert(obj, kind)
+        return (await self.converter.convert([obj], kind))[0]
 
     async def to_storage(self, obj: JsonObject) -> JsonObject:
-        """Return an object in the version it is stored in, as that version's schema has it."""
+        """Return an object in the version it is stored in, without fields that version does not have."""
         storage = self.storage_codec
         if storage is self.codec:
             return obj
-        if self.converter is None:
-            stored = self.strategy.convert(obj, storage.gvk)
-        else:
-            stored = (await self.converter.convert([obj], storage.gvk))[0]
-        return storage.from_storage(stored)
+        return storage.prune(await self.convert_to(obj, storage.gvk))
+
+
+def undefined_version(record: Record) -> str:
+    """Return the message about an object that is stored in a version that its CRD does not define."""
+    version = version_of_shape(record.shape).rpartition("/")[0]
+    return f"request to convert CR from an invalid group/version: {version}"
 
 
 def version_of_shape(shape: str) -> str:

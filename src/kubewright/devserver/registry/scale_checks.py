@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from kubewright.api import FieldError, problems
-from kubewright.devserver.objects import JsonObject
+from kubewright.devserver.objects import JsonObject, go_text
 
 _LARGEST = 2**31 - 1
 _SORTS: dict[type[object], str] = {
@@ -16,7 +16,7 @@ _SORTS: dict[type[object], str] = {
 
 
 def check_scale_spec(scale: JsonObject, obj: JsonObject) -> list[FieldError]:
-    """Check the wanted replicas of an object; nothing without a scale subresource."""
+    """Check the desired replicas of an object; nothing without a scale subresource."""
     return _count(obj, scale["specReplicasPath"]) if scale else []
 
 
@@ -44,7 +44,7 @@ def _count(obj: JsonObject, path: str) -> list[FieldError]:
     return []
 
 
-def _find(obj: JsonObject, path: str, wanted: type[object], sort: str) -> tuple[Any, str]:
+def _find(obj: JsonObject, path: str, expected: type[object], sort: str) -> tuple[Any, str]:
     """Return the value at a path, or None, and the reason if its type is wrong."""
     value: Any = obj
     for name in path.removeprefix(".").split("."):
@@ -53,15 +53,14 @@ def _find(obj: JsonObject, path: str, wanted: type[object], sort: str) -> tuple[
         if name not in value:
             return None, ""
         value = cast(JsonObject, value)[name]
-    if type(cast(object, value)) is not wanted:
+    if type(cast(object, value)) is not expected:
         return None, _accessor_error(path, value, sort)
     return value, ""
 
 
-def _accessor_error(path: str, value: Any, wanted: str) -> str:
+def _accessor_error(path: str, value: Any, expected: str) -> str:
     found = _SORTS.get(type(cast(object, value)), "map[string]interface {}")
-    shown = "map[]" if value == {} else f"{value:g}" if isinstance(value, float) else value
-    return f"{path} accessor error: {shown} is of the type {found}, expected {wanted}"
+    return f"{path} accessor error: {go_text(value)} is of the type {found}, expected {expected}"
 
 
 def keep_scale_floats(scale: JsonObject, sent: JsonObject, body: JsonObject) -> None:

@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
+
+import msgspec
+from msgspec import Struct
 
 from kubewright.api import GroupVersionKind
 from kubewright.api.identity import GroupVersionResource
@@ -14,13 +17,12 @@ from kubewright.devserver.request.identity import UserInfo
 AdmissionOperation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
 
-@dataclass(slots=True)
-class ReinvocationState:
+class ReinvocationState(Struct):
     """What one mutating plugin remembers of the first pass, to decide which hooks or policies to reinvoke."""
 
-    invoked: set[str] = field(default_factory=set[str])
+    invoked: set[str] = msgspec.field(default_factory=set[str])
     """Called so far, with `reinvocationPolicy: IfNeeded`, and the object has not changed since."""
-    due: set[str] = field(default_factory=set[str])
+    due: set[str] = msgspec.field(default_factory=set[str])
     """To be reinvoked in the second pass."""
     output: JsonObject | None = None
     """The object after the last call of the first pass."""
@@ -31,14 +33,13 @@ class ReinvocationState:
         self.invoked = set[str]()
 
 
-@dataclass(slots=True)
-class ReinvocationContext:
+class ReinvocationContext(Struct):
     """Whether mutating admission runs a second time, as kube-apiserver does once after a webhook changed the object."""
 
     requested: bool = False
     is_reinvoke: bool = False
-    policies: ReinvocationState = field(default_factory=ReinvocationState)
-    webhooks: ReinvocationState = field(default_factory=ReinvocationState)
+    policies: ReinvocationState = msgspec.field(default_factory=ReinvocationState)
+    webhooks: ReinvocationState = msgspec.field(default_factory=ReinvocationState)
 
 
 @dataclass(slots=True)
@@ -92,27 +93,27 @@ class AdmissionPlugin:
 class AdmissionChain(AdmissionPlugin):
     """Run plugins one after the other.
 
-    Mutating admission runs a second time if a policy or webhook of the first pass asked for reinvocation;
+    Mutating admission runs a second time if a policy or webhook of the first pass requires reinvocation;
     validating admission sees the object only after all plugins have changed it.
     """
 
     def __init__(self, plugins: Sequence[AdmissionPlugin] = ()) -> None:
         self._plugins = plugins
-        self._by_resource: dict[tuple[str, str], Sequence[AdmissionPlugin]] = {}
+        self._by_resource: dict[tuple[str, str], _ResourcePlugins] = {}
 
-    def _plugins_for(self, attributes: AdmissionAttributes) -> Sequence[AdmissionPlugin]:
+    def _plugins_for(self, attributes: AdmissionAttributes) -> "_ResourcePlugins":
         group, _, plural = attributes.resource
         found = self._by_resource.get((group, plural))
         if found is None:
-            found = [
+            seeing = [
                 item for item in self._plugins if not item.resources or (group, plural) in item.resources
             ]
-            self._by_resource[group, plural] = found
+            found = self._by_resource[group, plural] = _ResourcePlugins.of(seeing)
         return found
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """Run mutating admission, at most twice."""
-        plugins = self._plugins_for(attributes)
+        plugins = self._plugins_for(attributes).mutating
         for plugin in plugins:
             await plugin.admit(attributes)
         state = attributes.reinvocation
@@ -123,5 +124,19 @@ class AdmissionChain(AdmissionPlugin):
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
         """Run validating admission."""
-        for plugin in self._plugins_for(attributes):
+        for plugin in self._plugins_for(attributes).validating:
             await plugin.validate(attributes)
+
+
+class _ResourcePlugins(NamedTuple):
+    """The plugins that see the writes of one resource, by what they do: most only change or only check objects."""
+
+    mutating: Sequence[AdmissionPlugin]
+    validating: Sequence[AdmissionPlugin]
+
+    @classmethod
+    def of(cls, plugins: Sequence[AdmissionPlugin]) -> "_ResourcePlugins":
+        return cls(
+            [item for item in plugins if type(item).admit is not AdmissionPlugin.admit],
+            [item for item in plugins if type(item).validate is not AdmissionPlugin.validate],
+        )

@@ -17,7 +17,7 @@ def _unlimited(context: "RequestContext") -> int | None:
 
 @dataclass(eq=False, slots=True)
 class RequestContext:
-    """One request of an authenticated user: what it asks for, and what is collected for its response.
+    """One request of an authenticated user: what it contains, and what is collected for its response.
 
     `RequestPipeline` creates it once; handlers, admission and subresource endpoints hold it.
     """

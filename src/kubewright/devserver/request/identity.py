@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.info import RequestInfo
 
@@ -37,8 +39,7 @@ SYSTEM = UserInfo("system:apiserver", groups=(MASTERS,))
 """The user of the server's own writes."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorizationAttributes:
+class AuthorizationAttributes(Struct, frozen=True):
     """What authorization decides on; `resource` is empty for non-resource paths."""
 
     verb: str
@@ -65,8 +66,7 @@ class AuthorizationAttributes:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """An authorization decision and its reason."""
 
     allowed: bool

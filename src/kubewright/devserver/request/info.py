@@ -1,6 +1,6 @@
 """The path of a request as verb, resource and name."""
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 from kubewright.api import SelectorError, names, parse_fields
 from kubewright.http.server import Request
@@ -19,8 +19,7 @@ FINGERPRINT = "fingerprint"
 """The key under which a peer certificate carries its SHA-256 digest."""
 
 
-@dataclass(slots=True)
-class RequestInfo:
+class RequestInfo(Struct):
     """A parsed path; `resource` is empty for non-resource paths."""
 
     verb: str
@@ -32,7 +31,7 @@ class RequestInfo:
     resource: str = ""
     name: str = ""
     subresource: str = ""
-    rest: tuple[str, ...] = field(default=())
+    rest: tuple[str, ...] = ()
     """What follows the subresource, as in `pods/p/proxy/a/b`."""
     scoped: bool = False
     """The path names a namespace."""
@@ -44,20 +43,19 @@ def request_info(request: Request) -> RequestInfo:
     """Return the parsed path of a request, from its method, path and query."""
     path = request.path
     parts = path.strip("/").split("/")
-    plain = RequestInfo(request.method.lower(), path)
     if len(parts) < 3 or parts[0] not in ("api", "apis"):
-        return plain
+        return _of_path(request)
     info = RequestInfo(_VERBS.get(request.method, ""), path, prefix=parts[0])
     rest = parts[1:]
     if parts[0] == "apis":
         if len(rest) < 3:
-            return plain
+            return _of_path(request)
         info.group, rest = rest[0], rest[1:]
     info.version, rest = rest[0], rest[1:]
     watched = rest[0] == "watch"
     if watched:
         if len(rest) < 2:
-            return plain
+            return _of_path(request)
         info.verb, rest = "watch", rest[1:]
     _read_parts(info, rest)
     if not watched and not info.name:
@@ -67,6 +65,11 @@ def request_info(request: Request) -> RequestInfo:
         elif info.verb == "delete":
             info.verb = "deletecollection"
     return info
+
+
+def _of_path(request: Request) -> RequestInfo:
+    """Return the information about a request whose path names no resource."""
+    return RequestInfo(request.method.lower(), request.path)
 
 
 def _selected_name(selector: str) -> str:

@@ -97,16 +97,16 @@ def _written(form: Form, media: str, *, custom: bool) -> bool:
 
 
 def _form(params: dict[str, str]) -> Form | None:
-    wanted = params.get("as", "")
-    if not wanted:
+    requested = params.get("as", "")
+    if not requested:
         return "object"
     if params.get("g") != "meta.k8s.io" or params.get("v") not in ("v1", "v1beta1"):
         return None
-    if wanted == "Table":
+    if requested == "Table":
         return "Table"
-    if wanted == "PartialObjectMetadata":
+    if requested == "PartialObjectMetadata":
         return "PartialObjectMetadata"
-    return "PartialObjectMetadataList" if wanted == "PartialObjectMetadataList" else None
+    return "PartialObjectMetadataList" if requested == "PartialObjectMetadataList" else None
 
 
 @lru_cache(maxsize=128)
@@ -129,17 +129,17 @@ def negotiate_plain(header: str) -> str | None:
 
 
 def aggregated_version(header: str) -> str:
-    """Return the version of aggregated discovery that is wanted, or nothing for the older form."""
+    """Return the version of aggregated discovery that is requested, or nothing for the older form."""
     for clause in parse_accept(header):
         if not _offers(clause.media, JSON):
             continue
-        wanted = clause.params.get("as", "")
-        if not wanted:
+        requested = clause.params.get("as", "")
+        if not requested:
             return ""
         version = clause.params.get("v", "")
         group = clause.params.get("g")
         if (
-            wanted == "APIGroupDiscoveryList"
+            requested == "APIGroupDiscoveryList"
             and group == "apidiscovery.k8s.io"
             and version in ("v2", "v2beta1")
         ):

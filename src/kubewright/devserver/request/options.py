@@ -73,7 +73,7 @@ def manager_of(options: WriteParameters, request: Request) -> str:
     if options.field_manager:
         return options.field_manager
     agent = request.headers.get("user-agent", "").split("/", 1)[0]
-    kept = "".join(char for char in agent if char.isprintable())
+    kept = agent if agent.isprintable() else "".join(char for char in agent if char.isprintable())
     return kept.encode()[:MAX_MANAGER].decode(errors="ignore")
 
 
@@ -81,7 +81,7 @@ def _manager_errors(manager: str) -> list[FieldError]:
     errors: list[FieldError] = []
     if len(manager.encode()) > MAX_MANAGER:
         errors.append(problems.too_long("fieldManager", MAX_MANAGER))
-    for position, char in enumerate(manager):
+    for position, char in enumerate("" if manager.isprintable() else manager):
         if not char.isprintable():
             text = f"invalid character U+{ord(char):04X} (at position {position})"
             errors.append(problems.invalid("fieldManager", manager, text))
@@ -98,6 +98,9 @@ def _boolean(request: Request, name: str) -> bool | None:
     return request.flag(name) if name in request.query else None
 
 
+UNDECODABLE = "ignoreStoreReadErrorWithClusterBreakingPotential"
+
+
 @dataclass(slots=True)
 class DeleteOptions:
     """How to delete."""
@@ -108,6 +111,8 @@ class DeleteOptions:
     propagation: str | None = None
     uid: str | None = None
     resource_version: str | None = None
+    undecodable: bool = False
+    """Delete an object that cannot be read (`ignoreStoreReadErrorWithClusterBreakingPotential`), and no other."""
 
     def wire(self) -> JsonObject:
         """Build the options object that admission is shown."""
@@ -123,12 +128,34 @@ class DeleteOptions:
             options["propagationPolicy"] = self.propagation
         if self.dry_run:
             options["dryRun"] = ["All"]
+        if self.undecodable:
+            options[UNDECODABLE] = True
         return options
 
+    def undecodable_errors(self) -> list[FieldError]:
+        """Return the errors of options that the deletion of an object that cannot be read does not take."""
+        conflicting = (
+            ("propagationPolicy", self.propagation),
+            ("orphanDependents", self.orphan_dependents),
+            ("gracePeriodSeconds", self.grace_period),
+            ("preconditions", self.uid or self.resource_version),
+        )
+        return [
+            problems.invalid(UNDECODABLE, True, f"cannot be set together with .{name}")
+            for name, value in conflicting
+            if self.undecodable and value is not None
+        ]
 
-def delete_options(request: Request, body: JsonObject | None) -> DeleteOptions:
-    """Read the options of a deletion from its body, else from its query."""
-    return read_delete_options(_delete_query(request) if body is None else body)
+
+def delete_options(request: Request, body: JsonObject | None, *, unsafe: bool) -> DeleteOptions:
+    """Read the options of a deletion from its body, else from its query.
+
+    Without `unsafe`, the option to delete an object that cannot be read is ignored.
+    """
+    found = _delete_query(request) if body is None else dict(body)
+    if not unsafe:
+        found.pop(UNDECODABLE, None)
+    return read_delete_options(found)
 
 
 def read_delete_options(body: JsonObject) -> DeleteOptions:
@@ -142,6 +169,7 @@ def read_delete_options(body: JsonObject) -> DeleteOptions:
         propagation=body.get("propagationPolicy"),
         uid=preconditions.get("uid"),
         resource_version=preconditions.get("resourceVersion"),
+        undecodable=bool(body.get(UNDECODABLE)),
     )
     errors: list[FieldError] = []
     if options.propagation is not None:
@@ -153,9 +181,15 @@ def read_delete_options(body: JsonObject) -> DeleteOptions:
                 problems.not_supported("propagationPolicy", options.propagation, (*_PROPAGATIONS, "nil"))
             )
     errors += _dry_run_errors(dry_run)
+    errors += options.undecodable_errors()
     if errors:
-        raise StatusError.invalid(_META_GROUP, "DeleteOptions", "", errors)
+        raise invalid_delete_options(errors)
     return options
+
+
+def invalid_delete_options(errors: list[FieldError]) -> StatusError:
+    """Return the error that lists what is wrong with the options of a deletion."""
+    return StatusError.invalid(_META_GROUP, "DeleteOptions", "", errors)
 
 
 def _delete_query(request: Request) -> JsonObject:
@@ -168,6 +202,8 @@ def _delete_query(request: Request) -> JsonObject:
         body["orphanDependents"] = request.flag("orphanDependents")
     if "propagationPolicy" in request.query:
         body["propagationPolicy"] = request.one("propagationPolicy")
+    if UNDECODABLE in request.query:
+        body[UNDECODABLE] = request.flag(UNDECODABLE)
     return body
 
 
@@ -210,12 +246,13 @@ class ListParameters:
     bookmarks: bool = False
     send_initial_events: bool | None = None
     timeout: int | None = None
+    shards: str = ""
     stale: bool = False
     """A test holds reads back at this revision, for as long as it likes."""
 
 
-def list_options(request: Request, *, watch: bool) -> ListParameters:
-    """Read and check the options of a list or a watch."""
+def list_options(request: Request, *, watch: bool, watch_list: bool = True) -> ListParameters:
+    """Read and check the options of a list or a watch; without `watch_list`, a watch sends no initial events."""
     options = ListParameters(
         labels=request.one("labelSelector"),
         fields=request.one("fieldSelector"),
@@ -226,8 +263,9 @@ def list_options(request: Request, *, watch: bool) -> ListParameters:
         bookmarks=request.flag("allowWatchBookmarks"),
         send_initial_events=_boolean(request, "sendInitialEvents"),
         timeout=integer(request, "timeoutSeconds") if "timeoutSeconds" in request.query else None,
+        shards=request.one("shardSelector"),
     )
-    errors = _watch_errors(options) if watch else _list_errors(options)
+    errors = _watch_errors(options, watch_list) if watch else _list_errors(options)
     if errors:
         _check_selectors(options)
         raise StatusError.invalid(_META_GROUP, "ListOptions", "", errors)
@@ -264,12 +302,15 @@ def _list_errors(options: ListParameters) -> list[FieldError]:
     return errors
 
 
-def _watch_errors(options: ListParameters) -> list[FieldError]:
+def _watch_errors(options: ListParameters, watch_list: bool) -> list[FieldError]:
     errors: list[FieldError] = []
     field = "resourceVersionMatch"
     if options.send_initial_events is not None and options.match != "NotOlderThan":
         text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
         errors.append(problems.forbidden(field, text))
+    if options.send_initial_events is not None and not watch_list:
+        text = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+        errors.append(problems.forbidden("sendInitialEvents", text))
     if options.match:
         if options.send_initial_events is None:
             text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"

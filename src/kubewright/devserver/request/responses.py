@@ -9,7 +9,7 @@ import yaml
 from kubewright.devserver.objects import JsonObject, decode, encode
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.negotiation import PROTOBUF, YAML, negotiate_plain
-from kubewright.devserver.wire import load_types
+from kubewright.devserver.wire import TypeTable, load_types
 from kubewright.http.server import JSON, Request, Response
 
 MIN_COMPRESSED = 128 * 1024
@@ -55,15 +55,21 @@ def dump_yaml(document: JsonObject) -> bytes:
     return yaml.dump(document, Dumper=_Dumper, default_flow_style=False, allow_unicode=True).encode()
 
 
-def encode_body(request: Request, data: bytes, media: str) -> tuple[bytes, str]:
-    """Write JSON bytes as YAML, as protobuf or indented, if the client requests it."""
+def encode_body(
+    request: Request, data: bytes, media: str, types: TypeTable | None = None
+) -> tuple[bytes, str]:
+    """Write JSON bytes as YAML, as protobuf or indented, if the client requests it.
+
+    `types` has the kind of the document; kinds that all releases have need none.
+    """
     if media == PROTOBUF:
-        return load_types().encode_protobuf(decode(data)), PROTOBUF
+        return (types or load_types()).encode_protobuf(decode(data)), PROTOBUF
     if media == YAML:
         return dump_yaml(decode(data)), YAML
     if _pretty(request):
         return prettify(data), JSON
-    return data, JSON
+    # Go's encoder ends what it writes with a newline, unless it is indented.
+    return data + b"\n", JSON
 
 
 def compressible(request: Request, body: bytes) -> bool:

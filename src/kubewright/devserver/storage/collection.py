@@ -79,6 +79,11 @@ class Collection:
         return self._events[bisect_right(self._events, revision, key=_revision) :]
 
     @property
+    def has_history(self) -> bool:
+        """Return True if there are events that could be dropped."""
+        return bool(self._events)
+
+    @property
     def oldest(self) -> int:
         """Return the oldest revision of the history, which errors name."""
         return max(self._events[0].revision if self._events else self.floor, self._first_watched)

@@ -11,7 +11,7 @@ EVENT_SECONDS = 3600.0
 
 
 class Expiry:
-    """Delete the objects of a collection when they are old; each write of an object counts anew.
+    """Delete the objects of a collection when they are old; each write of an object starts the time again.
 
     Objects that the store was opened with count from then on.
     """

@@ -35,7 +35,7 @@ class DataFile:
     """Write commits to a file in WAL mode, and read the state back at start."""
 
     def __init__(self, path: Path, kubernetes: str = "") -> None:
-        """Open or create a file; raise ConfigError if it is not one, or of a newer version than `kubernetes` (`1.36`)."""
+        """Open or create a file; raise ConfigError if it is not one, or of a newer version than `kubernetes` (`1.37`)."""
         self._path = path
         self._failing = False
         try:

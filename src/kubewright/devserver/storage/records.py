@@ -5,6 +5,8 @@ from typing import Final
 
 import msgspec
 
+from kubewright.api.sharding import shard_hash
+
 ADDED: Final = "ADDED"
 MODIFIED: Final = "MODIFIED"
 DELETED: Final = "DELETED"
@@ -13,7 +15,7 @@ DELETED: Final = "DELETED"
 class Record:
     """One object at one revision; immutable, so readers share it freely."""
 
-    __slots__ = ("data", "forms", "key", "labels", "revision", "shape")
+    __slots__ = ("_uid_hash", "data", "forms", "key", "labels", "revision", "shape", "undefaulted")
 
     def __init__(self, key: str, revision: int, data: bytes, shape: str, labels: Mapping[str, str]) -> None:
         self.key: str = key
@@ -23,6 +25,16 @@ class Record:
         """The version and schema in which `data` is written; readers of another shape convert it."""
         self.labels: Mapping[str, str] = labels
         self.forms: dict[str, bytes] | None = None
+        self.undefaulted: bytes | None = None
+        """The object as it is in etcd, with the resourceVersion "0", if kube-apiserver fills in defaults when it reads it."""
+        self._uid_hash: int = -1
+
+    @property
+    def uid_hash(self) -> int:
+        """Return the hash of the object's uid, by which shards are selected."""
+        if self._uid_hash < 0:
+            self._uid_hash = shard_hash(_identified.decode(self.data).metadata.uid)
+        return self._uid_hash
 
     def form(self, shape: str, make: Callable[["Record"], bytes]) -> bytes:
         """Return the object's bytes in another shape, made once."""
@@ -74,7 +86,16 @@ class _Labelled(msgspec.Struct):
     metadata: _LabelledMeta = msgspec.field(default_factory=_LabelledMeta)
 
 
+class _IdentifiedMeta(msgspec.Struct):
+    uid: str = ""
+
+
+class _Identified(msgspec.Struct):
+    metadata: _IdentifiedMeta = msgspec.field(default_factory=_IdentifiedMeta)
+
+
 _labelled = msgspec.json.Decoder(_Labelled)
+_identified = msgspec.json.Decoder(_Identified)
 
 
 def read_labels(data: bytes) -> Mapping[str, str]:

@@ -109,7 +109,7 @@ class ObjectStore:
             self.compacted, self._mark, self._marked_at = self._mark, self.revision, now
         oldest = now - HISTORY_SECONDS
         for collection in self._collections.values():
-            if collection.history_bytes or collection.oldest != collection.floor:
+            if collection.has_history:
                 collection.expire_before(oldest)
                 collection.trim(MAX_EVENTS, MAX_BYTES)
 

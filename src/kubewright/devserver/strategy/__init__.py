@@ -14,6 +14,7 @@ from kubewright.devserver.strategy.strategy import (
     Strategy,
     SubresourceEndpoint,
     TableColumn,
+    only_status,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "Strategy",
     "SubresourceEndpoint",
     "TableColumn",
+    "only_status",
 ]

@@ -54,7 +54,7 @@ class Access(Protocol):
 
         `change` receives a copy and returns the new object, or None if it changed the copy in place. It is called again
         when another writer was faster. With `admitted` the write is part of a request that has passed admission, and
-        admission does not run again.
+        admission does not run again, nor is it recorded in managedFields.
         """
         ...
 

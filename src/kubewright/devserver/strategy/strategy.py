@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -41,7 +41,7 @@ class TableColumn:
 
 @dataclass(slots=True)
 class EndpointRequest:
-    """A request that a kind answers itself: a special subresource, or a kind that is never stored."""
+    """A request that a kind handles itself: a special subresource, or a kind that is never stored."""
 
     context: RequestContext
     api: Access
@@ -100,11 +100,11 @@ class ScaleAccess:
     """Where a kind keeps what its scale subresource shows."""
 
     read: Callable[[JsonObject], tuple[int, int, str]]
-    """Return (wanted replicas, present replicas, label selector text)."""
+    """Return (desired replicas, present replicas, label selector text)."""
     write: Callable[[JsonObject, int], None]
-    """Set the wanted replicas."""
+    """Set the desired replicas."""
     path: tuple[str, ...] = ("spec", "replicas")
-    """The fields that lead to the wanted replicas."""
+    """The fields that lead to the desired replicas."""
 
 
 def _nothing(obj: JsonObject) -> None:
@@ -127,7 +127,7 @@ def _no_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
     return []
 
 
-def _only_status(new: JsonObject, old: JsonObject) -> None:
+def only_status(new: JsonObject, old: JsonObject) -> None:
     """Take nothing but the status, and the metadata that tracks its owners, from a status write."""
     kept = {name: value for name, value in old.items() if name != "status"}
     kept["metadata"] = dict(old["metadata"])
@@ -155,7 +155,7 @@ class PartialSubresource:
     """Changes add to the generation, as those of the object do."""
 
 
-def _never_graceful(obj: JsonObject, wanted: int | None) -> int | None:
+def _never_graceful(obj: JsonObject, requested: int | None) -> int | None:
     return None
 
 
@@ -167,12 +167,22 @@ def _finished(obj: JsonObject) -> bool:
     return True
 
 
-class MetaChecks(msgspec.Struct, frozen=True):
-    """How often kube-apiserver checks the metadata of an update; it reports each error as often."""
+class Allocation(Protocol):
+    """Allocate what must be unique in the cluster for an object, in place."""
 
-    whole: int = 0
+    def __call__(
+        self, api: Access, new: JsonObject, old: JsonObject | None, *, dry_run: bool
+    ) -> Awaitable[None]:
+        """Allocate for (new, old); `old` is None for a create."""
+        ...
+
+
+class MetaChecks(msgspec.Struct, frozen=True):
+    """How kube-apiserver checks the metadata of an update for a kind, after the checks for all kinds."""
+
+    whole: bool = False
     """As if the object were new."""
-    changes: int = 1
+    changes: bool = True
     """For what changed."""
     qualified: bool = True
     """Finalizers must be qualified by a domain, or be standard ones."""
@@ -191,7 +201,9 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     """Set what clients may not set, before validation of a new object."""
     prepare_update: Callable[[JsonObject, JsonObject], None] = _nothing_on_update
     """Keep (new, old) what clients may not change; the server restores the status where it is a subresource."""
-    prepare_status_update: Callable[[JsonObject, JsonObject], None] = _only_status
+    prepare_status_update: Callable[[JsonObject, JsonObject], None] = only_status
+    restore_stored: Callable[[JsonObject, JsonObject, str], None] | None = None
+    """Keep (new, old, subresource) in the storage version what another version does not show in full."""
     date: Callable[[JsonObject, JsonObject, str], None] | None = None
     """Write into (new, old), through a subresource, when what changed, where its author does not; given is the time."""
     validate: Callable[[JsonObject], list[FieldError]] = _fine
@@ -200,10 +212,16 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     validate_status_update: Callable[[JsonObject, JsonObject], list[FieldError]] = _fine_on_update
     warnings: Callable[[JsonObject, JsonObject | None], list[str]] = _no_warnings
     """Return warnings about (new, old) for the client."""
+    status_warnings: Callable[[JsonObject, JsonObject | None], list[str]] = _no_warnings
+    """Return warnings about (new, old) for a client that writes the status."""
     name_check: Callable[[str], list[str]] = names.dns1123_subdomain
+    generates_names: bool = True
+    """Without it, `generateName` is taken as the name."""
     has_generation: bool = False
     """Start at 1 and count changes of the spec."""
     generation_sees_annotations: bool = False
+    is_defaulted_when_read: bool = False
+    """A new object is stored without some defaults, such as a status; they are filled in when it is read."""
     status_on_create: bool = False
     """Take the status of a new object from the client, as nodes do."""
     allow_unconditional_update: bool = True
@@ -223,13 +241,21 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
         default_factory=dict[str, Callable[[JsonObject], str]]
     )
     """Field selectors beyond metadata.name and metadata.namespace."""
+    indexed_field: str = ""
+    """The selectable field by which kube-apiserver's cache finds objects."""
+    optional_keys: bool = False
+    """Elements of lists may lack their keys, which validation does not report; an apply fails then."""
     unselectable: str = "field label not supported: {}"
     """How the kind, if it has such selectors, refuses others."""
     meta_checks: MetaChecks = MetaChecks()
     """How the kind checks metadata, after the checks for all kinds."""
+    repeats_errors: bool = False
+    """Report an error as often as it is found; kinds whose Go types declare validation report it once."""
     columns: Sequence[TableColumn] = ()
     row: Callable[[JsonObject, float], list[Any]] | None = None
     """Return an object's cells at a time (seconds since the epoch)."""
+    default_in_list: Callable[[Sequence[JsonObject]], str] | None = None
+    """Return the name of the object that the Table of a list marks as the default, or an empty text."""
     reset_fields: Mapping[str, frozenset[tuple[str, ...]]] = msgspec.field(
         default_factory=dict[str, frozenset[tuple[str, ...]]]
     )
@@ -240,7 +266,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     endpoints: Mapping[str, SubresourceEndpoint] = msgspec.field(
         default_factory=dict[str, SubresourceEndpoint]
     )
-    """Subresources that the kind answers itself; under "" the kind itself, when it is never stored."""
+    """Subresources that the kind handles itself; under "" the kind itself, when it is never stored."""
     convert: Callable[[JsonObject, GroupVersionKind], JsonObject] = _same
     """Rewrite an object in another version of its kind."""
     deprecation: str = ""
@@ -249,5 +275,5 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     """The (group, resource) whose storage this kind shares."""
     storage_version: str = ""
     """The version in which objects are stored, when the kind has several."""
-    before_commit: Callable[[Access, JsonObject, JsonObject | None], Awaitable[None]] | None = None
-    """Allocate what must be unique (cluster IPs, ports) for (api, new, old), in place, before validation."""
+    before_commit: Allocation | None = None
+    """Allocate what must be unique, such as cluster IPs and ports, before validation."""

@@ -1,6 +1,6 @@
 """Tables: what kubectl prints, one row of cells for each object."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from kubewright.devserver.objects import JsonObject, meta, order_meta, section
@@ -76,10 +76,11 @@ def cells_of(strategy: Strategy, obj: JsonObject, now: float) -> list[Any]:
 
 def table(
     strategy: Strategy,
-    objects: Iterable[JsonObject],
+    objects: Sequence[JsonObject],
     metadata: JsonObject,
     *,
     now: float,
+    is_list: bool = False,
     include: str = "Metadata",
     headers: bool = True,
     version: str = "v1",
@@ -87,8 +88,11 @@ def table(
     """Build the Table of some objects."""
     api = f"meta.k8s.io/{version}"
     rows: list[JsonObject] = []
+    default = strategy.default_in_list(objects) if is_list and strategy.default_in_list else ""
     for obj in objects:
         row: JsonObject = {"cells": cells_of(strategy, obj, now)}
+        if default and meta(obj)["name"] == default:
+            row["cells"][0] += " (default)"
         if include == "Object":
             row["object"] = obj
         else:
@@ -119,10 +123,10 @@ class CustomColumns:
     """The columns of a custom resource, found by their JSONPaths."""
 
     def __init__(self, definitions: Sequence[JsonObject]) -> None:
-        wanted = definitions or [{"name": "Age", "type": "date", "jsonPath": AGE_PATH}]
+        shown = definitions or [{"name": "Age", "type": "date", "jsonPath": AGE_PATH}]
         self.columns: list[TableColumn] = [NAME]
         self._cells: list[tuple[str, Any]] = []
-        for item in wanted:
+        for item in shown:
             path = str(item.get("jsonPath", ""))
             text = (
                 item.get("description") or f"Custom resource definition column (in JSONPath format): {path}"

@@ -2,9 +2,10 @@
 
 import asyncio
 import ssl
-from typing import Any, cast
+from collections.abc import Collection
 from urllib.parse import quote as quoted
 
+from kubewright.api import GroupVersionKind
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.status import quote
 from kubewright.devserver.strategy.access import Access
@@ -15,7 +16,14 @@ from kubewright.devserver.webhook_client.failures import (
     connection_failure,
     status_failure,
 )
-from kubewright.devserver.wire import WireDecodeError, parse_json, parse_yaml
+from kubewright.devserver.wire import (
+    PARSE_ERROR,
+    WireDecodeError,
+    find_kind,
+    load_types,
+    parse_json,
+    parse_yaml,
+)
 from kubewright.http.client import (
     ClientResponse,
     ConnectionBroken,
@@ -53,7 +61,7 @@ class Caller:
         self._contexts: dict[str, ssl.SSLContext] = {}
 
     async def post(self, config: JsonObject, body: bytes, seconds: float, query: str = "") -> bytes:
-        """Post a body to where a client configuration leads; return the body of a good answer."""
+        """Post a body to where a client configuration leads; return the body of a successful response."""
         place = destination(config, query, self._api)
         try:
             async with asyncio.timeout(seconds):
@@ -162,28 +170,53 @@ def _address(place: Destination) -> str:
     return f"{host}:{place.port}"
 
 
-_GO_TYPE = (
-    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-)
+_STATUS = GroupVersionKind("", "v1", "Status")
 
 
-def read_document(body: bytes) -> JsonObject:
-    """Read a response as kube-apiserver does: as JSON, else as YAML; it has to be an object."""
+def read_review(
+    body: bytes, expected: GroupVersionKind, versions: Collection[str], scheme: str
+) -> JsonObject:
+    """Read a response as the Go type of a review; raise CallFailed with kube-apiserver's error if it is no such one.
+
+    `versions` are those that kube-apiserver's `scheme` knows; only the expected one can be read. A missing version or
+    kind counts as the expected one, and stays missing.
+    """
+    review, header = _document(body)
+    actual = GroupVersionKind.parse(
+        header.get("apiVersion") or expected.api_version, header.get("kind") or expected.kind
+    )
+    if actual == _STATUS:
+        raise _no_conversion(actual, expected)
+    if (actual.group, actual.kind) != (expected.group, expected.kind) or actual.version not in versions:
+        raise CallFailed(
+            f"no kind {quote(actual.kind)} is registered for version {quote(actual.api_version)} "
+            f"in scheme {quote(scheme)}"
+        )
+    types = load_types()
     try:
-        value = _value(body)
+        decoded, _ = types.decode_request(actual if types.has(actual) else expected, review)
     except WireDecodeError as error:
         raise CallFailed(str(error)) from None
-    if isinstance(value, dict):
-        return cast(JsonObject, value)
-    sorts: dict[type[object], str] = {list: "array", str: "string", bool: "bool"}
-    sort = sorts.get(type(cast(object, value)), "number")
-    raise CallFailed(
-        f"couldn't get version/kind; json parse error: json: cannot unmarshal {sort} into Go value of type {_GO_TYPE}"
-    )
+    if actual.version != expected.version:
+        raise _no_conversion(actual, expected)
+    return decoded
 
 
-def _value(body: bytes) -> Any:
+def _no_conversion(actual: GroupVersionKind, expected: GroupVersionKind) -> CallFailed:
+    here, there = (f"{gvk.version}.{gvk.kind}" for gvk in (actual, expected))
+    return CallFailed(f"converting ({here}) to ({there}): unknown conversion")
+
+
+def _document(body: bytes) -> tuple[JsonObject, JsonObject]:
+    """Parse a response as kube-apiserver does: as JSON if it begins like an object, else as YAML; find its kind."""
+    is_json = body.lstrip()[:1] == b"{"
     try:
-        return parse_json(body)[0]
-    except WireDecodeError:
-        return parse_yaml(body)[0]
+        value = (parse_json if is_json else parse_yaml)(body)[0]
+    except WireDecodeError as error:
+        raise CallFailed(f"{PARSE_ERROR if is_json else ''}{error}") from None
+    if value is None:
+        return {}, {}
+    try:
+        return value, find_kind(value)
+    except WireDecodeError as error:
+        raise CallFailed(str(error)) from None

@@ -65,7 +65,7 @@ def redirected(place: Destination, location: str) -> Destination:
 
 
 def _target(path: str, query: str) -> str:
-    """Return the path as kube-apiserver sends it: decoded, without empty, `.` and `..` segments, encoded anew."""
+    """Return the path as kube-apiserver sends it: decoded, without empty, `.` and `..` segments, encoded again."""
     path = quoted(posixpath.normpath(f"/{unquote(path).lstrip('/')}"), safe="/:@!$&'()*+,;=~")
     return f"{path}?{query}" if query else path
 

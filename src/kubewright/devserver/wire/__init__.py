@@ -6,6 +6,7 @@ with `scalars` and `times` (Go's round trip: field order, zero values, canonical
 converted values), `schemas` (merge schemas).
 """
 
+from kubewright.devserver.wire.dropped_fields import DroppedFields
 from kubewright.devserver.wire.errors import UnknownKind, WireDecodeError, json_sort
 from kubewright.devserver.wire.json_documents import in_document_order, parse_json, untyped
 from kubewright.devserver.wire.protobuf_writing import write_envelope, write_event
@@ -18,16 +19,20 @@ from kubewright.devserver.wire.table import (
     TypeTable,
     load_types,
 )
+from kubewright.devserver.wire.type_meta import PARSE_ERROR, find_kind
 from kubewright.devserver.wire.yaml_documents import parse_yaml, yaml_errors
 
 __all__ = [
+    "PARSE_ERROR",
     "BuiltinResource",
     "BuiltinSubresource",
     "BuiltinVersion",
+    "DroppedFields",
     "TypePatchSchema",
     "TypeTable",
     "UnknownKind",
     "WireDecodeError",
+    "find_kind",
     "in_document_order",
     "json_sort",
     "load_types",

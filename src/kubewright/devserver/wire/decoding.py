@@ -21,6 +21,7 @@ _LEAVES: dict[str, Decode] = {
     "apiextensions/v1.JSON": scalars.sorted_json,
     "any": scalars.raw,
 }
+PLAIN_LEAVES = ("meta/v1.Time", "meta/v1.MicroTime", "resource.Quantity", "intstr.IntOrString")
 _LEAF_ZEROES: dict[str, Any] = {"resource.Quantity": "0", "intstr.IntOrString": 0}
 _BOUNDS = {"int32": scalars.INT32, "int64": scalars.INT64, "int": scalars.INT64}
 _RESOURCES = "core/v1.ResourceList"
@@ -40,8 +41,15 @@ class _Row(NamedTuple):
     embedded: tuple[str, ...]
 
 
-# Go's defaults treat an empty list in these fields, which is refused, differently from an absent one.
-_EMPTY_IS_GIVEN = {("autoscaling/v2.HPAScalingRules", "policies")}
+# Go's defaults and validation treat an empty list in these fields, which is refused, differently from an absent one.
+_EMPTY_IS_GIVEN = {
+    ("autoscaling/v2.HPAScalingRules", "policies"),
+    ("core/v1.EphemeralContainer", "ports"),
+    ("core/v1.EphemeralContainer", "resizePolicy"),
+    ("core/v1.EphemeralContainer", "restartPolicyRules"),
+}
+# The same for a field of a struct that other structs have, too.
+_EMPTY_IS_GIVEN_IN = {("core/v1.PodSpec", "resources"): "claims"}
 # Kinds of these packages are stored as JSON, which keeps empty lists; protobuf, as the others are, does not.
 _STORED_AS_JSON = ("apiextensions/v1.", "apiregistration/v1.")
 
@@ -119,9 +127,13 @@ class Decoders:
         fields = self._types.fields(name)
         empty_mode = _EMPTY_IS_NULL if self._stored and not name.startswith(_STORED_AS_JSON) else _KEEP
         rows = {field.name: self._row(place, field, empty_mode) for place, field in enumerate(fields)}
+        # Earlier releases do not have all of these fields.
         for struct, given in _EMPTY_IS_GIVEN:
-            if name == struct and not self._stored:
+            if name == struct and given in rows and not self._stored:
                 rows[given] = rows[given]._replace(mode=_KEEP)
+        for (struct, field), given in _EMPTY_IS_GIVEN_IN.items():
+            if name == struct and field in rows and not self._stored:
+                rows[field] = rows[field]._replace(decode=_keeping_empty(given, rows[field].decode))
         absent = [(field.name, self._zero_maker(field.type)) for field in fields if _always_written(field)]
         return _struct_decoder(name, rows, absent)
 
@@ -192,7 +204,9 @@ class Decoders:
 
     def _map(self, go_type: GoType, item: GoType) -> Decode:
         decode_item = scalars.amount if go_type.spelled == _RESOURCES else self.of(item)
-        zero, reflected = self._zero_maker(item), go_type.reflected
+        # No bytes in a map, such as the data of a Secret, are written as an empty text.
+        zero = str if item.form == "bytes" else self._zero_maker(item)
+        reflected = go_type.reflected
 
         def decode(value: Any, unknown: list[str]) -> dict[str, Any]:
             if not is_object(value):
@@ -287,6 +301,18 @@ def _struct_decoder(name: str, rows: dict[str, _Row], absent: list[tuple[str, Ca
         return found if ordered else {key: found[key] for key in order if key in found}
 
     return decode
+
+
+def _keeping_empty(name: str, decode: Decode) -> Decode:
+    """Return the decoder of a struct that keeps an empty list in a field."""
+
+    def decode_with_empty(value: Any, unknown: list[str]) -> Any:
+        found = decode(value, unknown)
+        if value.get(name) == []:
+            found[name] = []
+        return found
+
+    return decode_with_empty
 
 
 def _always_written(field: GoField) -> bool:

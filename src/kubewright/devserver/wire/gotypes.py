@@ -1,6 +1,6 @@
 """Go types as the data bundle spells them: named structs and the expressions of their fields."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -94,6 +94,24 @@ class GoTypes:
         if known is None:
             known = self._fields[struct] = tuple(self._read_fields(struct))
         return known
+
+    def containing(self, structs: Iterable[str]) -> set[str]:
+        """Return structs with those that contain them at any depth, as fields, pointers or in lists."""
+        holders: dict[str, list[str]] = {}
+        for holder, rows in self._structs.items():
+            for row in rows:
+                # Names only: resolving the types of all fields would take most of a server's start.
+                spelled: str = row[2]
+                inner = self._aliases.get(spelled, spelled).lstrip("*[]")
+                holders.setdefault(self._aliases.get(inner, inner).lstrip("*[]"), []).append(holder)
+        found = set(structs)
+        due = list(found)
+        while due:
+            for holder in holders.get(due.pop(), ()):
+                if holder not in found:
+                    found.add(holder)
+                    due.append(holder)
+        return found
 
     def declared(self, struct: str) -> list[GoField]:
         """List a struct's own fields, embedded structs not flattened."""

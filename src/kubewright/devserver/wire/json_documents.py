@@ -53,7 +53,8 @@ def untyped(value: Any) -> Any:
 
 def _untyped(value: Any) -> Any:
     if is_object(value):
-        return {key: _untyped(value[key]) for key in sorted(value)}
+        # Most values are texts, which are as they should be.
+        return {key: value[key] if type(value[key]) is str else _untyped(value[key]) for key in sorted(value)}
     if is_list(value):
         return [_untyped(item) for item in value]
     if isinstance(value, float):

@@ -14,6 +14,7 @@ from kubewright.devserver.wire.times import micro_time, second_time
 INT32 = 1 << 31
 INT64 = 1 << 63
 _STANDARD = re.compile(rb"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+_MAX_PLAIN = 1e21
 _LINE_BREAKS = frozenset(b"\r\n")
 _BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
@@ -38,7 +39,7 @@ def quantity(value: Any, _: list[str]) -> str:
         return _canonical(value)
     if isinstance(value, bool | list | dict):
         return _canonical("true")
-    return _canonical(str(value))
+    return _canonical(_number(value))
 
 
 def amount(value: Any, unknown: list[str]) -> str:
@@ -87,8 +88,19 @@ def sort_keys(value: Any) -> Any:
     return value
 
 
+def _octet(value: Any) -> int:
+    if value is None:
+        return 0
+    if type(value) is int and 0 <= value < 256:
+        return value
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    raise TypeMismatch(number_text(value) if is_number else json_sort(value), "uint8")
+
+
 def octets(value: Any, _: list[str]) -> str:
-    """Decode `[]byte`: base64 text, written again in the standard form."""
+    """Decode `[]byte`: base64 text, written again in the standard form, or a list of numbers."""
+    if is_list(value):
+        return base64.b64encode(bytes(map(_octet, value))).decode()
     if type(value) is not str:
         raise TypeMismatch(json_sort(value), "[]uint8")
     data = value.encode()
@@ -137,4 +149,11 @@ def _past_line_breaks(data: bytes, at: int) -> int:
 
 def number_text(value: Any) -> str:
     """Describe a value offered for a Go number: the number itself when it is one."""
-    return f"number {value}" if type(value) in {int, float} else json_sort(value)
+    return f"number {_number(value)}" if type(value) in {int, float} else json_sort(value)
+
+
+def _number(value: float) -> str:
+    """Return a number as it was sent; one beyond 64 bits that was made a float as Go writes it to JSON."""
+    if type(value) is float and INT64 <= abs(value) < _MAX_PLAIN:
+        return f"{Decimal(repr(value)):f}"
+    return str(value)

@@ -1,24 +1,24 @@
 """The type table: every built-in kind, how it reads, how it merges, where it is served."""
 
-import lzma
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
+from functools import cache, cached_property
 from typing import Any
 
 import msgspec
 
 from kubewright.api import GroupVersionKind
+from kubewright.devserver.data import KubernetesRelease
 from kubewright.devserver.merge import MergeSchema
 from kubewright.devserver.wire.conversion import Conversions
-from kubewright.devserver.wire.decoding import Decoders
+from kubewright.devserver.wire.decoding import PLAIN_LEAVES, Decoders
+from kubewright.devserver.wire.dropped_fields import DroppedFieldFinder, DroppedFields
 from kubewright.devserver.wire.errors import TOO_DEEP, TypeMismatch, UnknownKind, WireDecodeError
 from kubewright.devserver.wire.gotypes import GoType, GoTypes
 from kubewright.devserver.wire.protobuf import Readers, envelope
 from kubewright.devserver.wire.protobuf_writing import Writers, write_envelope, write_list
 from kubewright.devserver.wire.schemas import MergeSchemas, TypePatchSchema
 
-_DATA = Path(__file__).parents[1] / "data"
 _OPTIONS = "meta.k8s.io/v1"
 _LIST_META = "meta/v1.ListMeta"
 _MAX_STRICT_ERRORS = 100
@@ -56,15 +56,15 @@ class BuiltinVersion(msgspec.Struct, frozen=True):
     resources: list[BuiltinResource]
 
 
-class _Discovery(msgspec.Struct):
-    groups: list[BuiltinVersion]
+_PATH_PART = re.compile(r"[^.\[\]]+")
 
 
 class TypeTable:
-    """Built-in kinds as Go sees them; decoders and schemas are compiled when first used."""
+    """The built-in kinds of a release as Go sees them; decoders and schemas are compiled when first used."""
 
-    def __init__(self, types: GoTypes) -> None:
-        self._types = types
+    def __init__(self, release: KubernetesRelease) -> None:
+        self.release = release
+        self._types = types = GoTypes(release.types)
         self._decoders = Decoders(types, stored=True)
         self._request_decoders = Decoders(types, stored=False)
         self._conversions = Conversions(types, self._request_decoders)
@@ -100,9 +100,37 @@ class TypeTable:
         """Return a parsed value with its fields in the order of the kind's Go types."""
         return self._conversions.arranged(GoType("struct", self._struct(gvk)), value)
 
+    def converted(self, gvk: GroupVersionKind, value: dict[str, Any]) -> dict[str, Any]:
+        """Return a parsed value with its numbers wrapped to the kind's integers, as Go's conversion does."""
+        return self._conversions.converted(GoType("struct", self._struct(gvk)), value)
+
     def conversion_problem(self, gvk: GroupVersionKind, value: Any) -> str | None:
         """Return Go's error for converting a parsed value to the kind, or None."""
         return self._conversions.problem(GoType("struct", self._struct(gvk)), value)
+
+    def struct_problem(self, struct: str, value: Any) -> str | None:
+        """Do the same for a type that is no kind."""
+        return self._conversions.problem(GoType("struct", struct), value)
+
+    def is_raw(self, gvk: GroupVersionKind, path: str) -> bool:
+        """Return True if a path of an object is inside of a field that Go's decoder does not look into."""
+        kind = GoType("struct", self._struct(gvk))
+        for part in _PATH_PART.findall(path):
+            while kind.form == "pointer" and kind.item is not None:
+                kind = kind.item
+            if kind.form in ("list", "map") and kind.item is not None:
+                kind = kind.item
+            elif kind.form == "struct":
+                found = next(
+                    (field for field in self._types.fields(kind.spelled) if field.name == part), None
+                )
+                if found is None:
+                    return False
+                kind = found.type
+            else:
+                # What is no object is read whole: what looks like a field of it is part of a map's key.
+                return kind.form == "leaf" and kind.spelled not in PLAIN_LEAVES
+        return False
 
     def zero(self, gvk: GroupVersionKind) -> dict[str, Any]:
         """Write what Go writes for a new, empty object of the kind."""
@@ -149,19 +177,28 @@ class TypeTable:
         """Return how strategic merge patches treat the kind."""
         return TypePatchSchema(self._types, GoType("struct", self._struct(gvk)), {})
 
+    def dropped_fields(self, gvk: GroupVersionKind) -> DroppedFields | None:
+        """Return the fields of a kind that the release drops because their feature gates are off, or None."""
+        return self._dropped_fields.find(self._struct(gvk))
+
+    @cached_property
+    def _dropped_fields(self) -> DroppedFieldFinder:
+        return DroppedFieldFinder(self._types, self.release.dropped_fields)
+
     def openapi(self, group_version: str) -> bytes:
         """Return the OpenAPI v3 document of a served group version (`v1`, `apps/v1`)."""
         name = (
             f"apis__{group_version.replace('/', '__')}" if "/" in group_version else f"api__{group_version}"
         )
-        file = _DATA / "openapi" / f"{name}.json.xz"
-        if not file.is_file():
-            raise KeyError(group_version)
-        return lzma.decompress(file.read_bytes())
+        return self.release.openapi(name)
 
     def discovery(self) -> Sequence[BuiltinVersion]:
         """List the served group versions and their resources."""
-        return _discovery()
+        return self._discovery
+
+    @cached_property
+    def _discovery(self) -> list[BuiltinVersion]:
+        return msgspec.convert(self.release.discovery, list[BuiltinVersion])
 
     def _find(self, gvk: GroupVersionKind) -> str | None:
         found = self._types.kinds.get(f"{gvk.group}/{gvk.version}", {}).get(gvk.kind)
@@ -196,12 +233,11 @@ def _decoded(
     return decoded, unknown
 
 
-@cache
-def load_types() -> TypeTable:
-    """Load the table; the same one each time."""
-    return TypeTable(GoTypes(msgspec.json.decode((_DATA / "types.json").read_bytes())))
+def load_types(release: KubernetesRelease | None = None) -> TypeTable:
+    """Load the table of a release, by default the project's; the same one each time."""
+    return _table(release or KubernetesRelease.find())
 
 
 @cache
-def _discovery() -> list[BuiltinVersion]:
-    return msgspec.json.decode((_DATA / "discovery.json").read_bytes(), type=_Discovery).groups
+def _table(release: KubernetesRelease) -> TypeTable:
+    return TypeTable(release)

@@ -7,7 +7,8 @@ channel is its port, as two bytes in little-endian order. Each port is one conne
 import asyncio
 from collections.abc import Sequence
 
-from kubewright.http.server.websocket import NORMAL, WebSocket
+from kubewright.http.server.websocket import WebSocket
+from kubewright.http.websocket import NORMAL
 from kubewright.processpods.streaming.requests import Dial
 
 PROTOCOL = "v4.channel.k8s.io"

@@ -1,10 +1,10 @@
-"""The options of log, exec, attach and port-forward requests, and the interfaces to a client."""
+"""The options of log, exec, attach and port-forward requests."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 OutputStream = Literal["stdout", "stderr"]
 
@@ -39,26 +39,6 @@ class CommandRequest:
     stdout: bool = False
     stderr: bool = False
     tty: bool = False
-
-
-class Terminal(Protocol):
-    """The client of a command."""
-
-    async def read(self) -> bytes:
-        """Return data for standard input; empty at its end."""
-        ...
-
-    async def write(self, stream: OutputStream, data: bytes) -> None:
-        """Send output; wait while the client reads slowly."""
-        ...
-
-    async def resized(self) -> Size:
-        """Wait until the client's terminal has a new size."""
-        ...
-
-
-Run = Callable[[Terminal], Awaitable[int]]
-"""Serve a client until the command ends; return its exit code."""
 
 
 Dial = Callable[[int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]

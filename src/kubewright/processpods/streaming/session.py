@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from kubewright.devserver.objects import JsonObject, encode
-from kubewright.http.server.websocket import NORMAL, WebSocket
+from kubewright.http.server.websocket import WebSocket
+from kubewright.http.websocket import NORMAL
 from kubewright.processpods.streaming.requests import OutputStream, Size
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
@@ -24,7 +25,7 @@ class _TerminalSize(msgspec.Struct):
 
 
 class Session(WebSocket):
-    """The server side of an exec or attach connection; implements `Terminal`."""
+    """The server side of an exec or attach connection: the terminal of a command."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -116,3 +117,7 @@ class Session(WebSocket):
 
 async def _awaited(work: Awaitable[JsonObject]) -> JsonObject:
     return await work
+
+
+Run = Callable[[Session], Awaitable[int]]
+"""Serve a client until the command ends; return its exit code."""

@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 from dataclasses import dataclass, field
 
-from kubewright.http.server.websocket import PROTOCOL_ERROR, WebSocket
+from kubewright.http.server.websocket import WebSocket
+from kubewright.http.websocket import PROTOCOL_ERROR
 from kubewright.processpods.streaming.requests import Dial
 from kubewright.processpods.streaming.spdy import Data, Opened, Ping, Reset, SpdyError, SpdyReader, SpdyWriter
 

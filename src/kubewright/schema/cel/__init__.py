@@ -5,7 +5,7 @@ compiles them to closures and `costs` estimates their cost: each of the three is
 they work with, `messages` the objects that expressions create, and `standard`, `extensions` and `kubernetes` the functions.
 """
 
-from kubewright.schema.cel.environment import CALL_LIMIT, CelEnvironment, Program
+from kubewright.schema.cel.environment import CALL_LIMIT, CelEnvironment, InstantiationFailed, Program
 from kubewright.schema.cel.errors import CompileError, CostExceeded, EvaluationError
 from kubewright.schema.cel.kubernetes import (
     AUTHORIZER,
@@ -24,7 +24,7 @@ from kubewright.schema.cel.messages import (
     mutation_library,
     to_json,
 )
-from kubewright.schema.cel.parser import is_identifier
+from kubewright.schema.cel.parser import called_functions, is_identifier
 from kubewright.schema.cel.types import (
     BOOL,
     BYTES,
@@ -69,12 +69,14 @@ __all__ = [
     "CostExceeded",
     "DeclaredType",
     "EvaluationError",
+    "InstantiationFailed",
     "Library",
     "MessageType",
     "Program",
     "ResourceCheck",
     "Type",
     "authorization_library",
+    "called_functions",
     "declare",
     "escape",
     "is_identifier",

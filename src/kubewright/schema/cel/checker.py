@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from kubewright.schema.cel.ast import (
     Call,
@@ -64,6 +65,8 @@ TYPE_NAMES: dict[str, Type] = {
     "optional_type": optional_of(DYN),
     **{name: Type("opaque", name) for name in ("net.IP", "net.CIDR")},
 }
+# Types that can be created as the message that stands for them.
+_MESSAGES_OF_TYPES = {"list": "google.protobuf.ListValue"}
 _LITERAL_TYPES: dict[type, Type] = {
     bool: BOOL,
     int: INT,
@@ -73,6 +76,7 @@ _LITERAL_TYPES: dict[type, Type] = {
     bytes: BYTES,
     type(None): NULL,
 }
+_NO_CONSTANT = object()
 _CONVERSIONS = ("bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint")
 _PLAIN = (
     "bool",
@@ -335,9 +339,13 @@ class _Checker(Visitor[Type]):
 
     def visit_struct(self, node: CreateStruct) -> Type:
         name = node.name.removeprefix(".")
-        message = self._messages.find(name)
+        message = self._messages.find(_MESSAGES_OF_TYPES.get(name, name))
         if message is None:
-            self._no_message(node, name)
+            if name in TYPE_NAMES:
+                known = TYPE_NAMES[name]
+                self._report(node.offset, f"'{known.name or known.kind}' is not a message type")
+            else:
+                self._undeclared(node, name)
             return ERROR
         self.result.messages[node] = message
         for entry in node.entries:
@@ -352,17 +360,6 @@ class _Checker(Visitor[Type]):
                 provided = self.mapping.substitute(found)
                 self._report(entry.offset, f"{text} but provided type is '{provided}'")
         return message.type
-
-    def _no_message(self, node: CreateStruct, name: str) -> None:
-        known = self._lookup(name)
-        if known is None:
-            self._undeclared(node, name)
-        elif known.kind == "type":
-            self._report(
-                node.offset, f"'{known.params[0].name or known.params[0].kind}' is not a message type"
-            )
-        else:
-            self._report(node.offset, f"'{known}' is not a type")
 
     def _optional(self, node: Expr, found: Type, optional: bool) -> Type:
         if not optional:
@@ -471,16 +468,31 @@ def evaluate_constants(checked: Checked) -> None:
     for node, _ in _nodes(checked.expr, in_format=False):
         if not isinstance(node, Call) or not node.args or node not in checked.overloads:
             continue
-        literal, overloads = node.args[0], checked.overloads[node]
+        if _is_conversion(node):
+            _convert_constant(node, checked)
+            continue
+        literal = node.args[0]
         if not isinstance(literal, Literal):
             continue
-        if node.function in _CONVERSIONS and node.target is None and len(node.args) == 1:
-            overloads[0].call(literal.value)
-        elif node.function in ("find", "findAll") and isinstance(literal.value, str):
+        if node.function in ("find", "findAll") and isinstance(literal.value, str):
             try:
                 compile_pattern(literal.value)
             except PatternError as error:
                 raise EvaluationError(str(error)) from None
+
+
+def _is_conversion(node: Call) -> bool:
+    return node.function in _CONVERSIONS and node.target is None and len(node.args) == 1
+
+
+def _convert_constant(node: Expr, checked: Checked) -> Any:
+    """Return the value of a literal after conversions, which may be nested, or _NO_CONSTANT."""
+    if isinstance(node, Literal):
+        return node.value
+    if not isinstance(node, Call) or not _is_conversion(node) or node not in checked.overloads:
+        return _NO_CONSTANT
+    value = _convert_constant(node.args[0], checked)
+    return value if value is _NO_CONSTANT else checked.overloads[node][0].call(value)
 
 
 def _check_literal(node: Call) -> Iterator[Issue]:

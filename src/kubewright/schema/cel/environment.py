@@ -59,8 +59,8 @@ class CelEnvironment:
     def compile(self, source: str) -> "Program":
         """Compile an expression; raise CompileError if it has errors.
 
-        A constant that cannot be converted, or a message type that is used as a value, raises the EvaluationError of
-        every evaluation.
+        A constant that cannot be converted, or a message type that is used as a value, raises InstantiationFailed with
+        the error of every evaluation.
         """
         try:
             return self._compile(source)
@@ -72,10 +72,22 @@ class CelEnvironment:
         issues = literal_issues(checked)
         if issues:
             raise CompileError(source, issues)
-        evaluate_constants(checked)
+        try:
+            evaluate_constants(checked)
+        except EvaluationError as error:
+            raise InstantiationFailed(str(error), checked.type) from None
         for name in checked.undefined:
-            raise EvaluationError(f"reference to undefined type: {name}")
+            raise InstantiationFailed(f"reference to undefined type: {name}", checked.type)
         return Program(checked, self._declared, self._structs)
+
+
+class InstantiationFailed(EvaluationError):
+    """An expression of correct types that no input gives a value, such as one with a constant that cannot be converted."""
+
+    def __init__(self, message: str, kind: Type) -> None:
+        super().__init__(message)
+        self.type = kind
+        """The type of the expression, which kube-apiserver checks before it reports this error."""
 
 
 class Program:

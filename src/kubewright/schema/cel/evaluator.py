@@ -24,6 +24,8 @@ from kubewright.schema.cel.values import NONE, OpaqueValue, Optional, TypeValue,
 
 LIST_COST, MAP_COST = 10, 30
 
+_LIST_BY_TEXT = "unsupported index type 'string' in list"
+
 
 class Frame:
     """One evaluation: its variables and its cost so far."""
@@ -85,7 +87,9 @@ def _select_from_other(value: Value, name: str) -> Any:
         return _optional_field(value, name)
     if isinstance(value, OpaqueValue) and name in value.fields:
         return value.fields[name]
-    raise no_such_overload() if not isinstance(value, OpaqueValue) else no_such_key(name)
+    if isinstance(value, list):
+        raise EvaluationError(_LIST_BY_TEXT)
+    raise no_such_key(name)
 
 
 def optional_selection(operand: EvaluationStep, name: str, inner: DeclaredType | None) -> EvaluationStep:
@@ -111,8 +115,8 @@ def presence(operand: EvaluationStep, name: str) -> EvaluationStep:
 
     def step(frame: Frame) -> bool:
         value: Value = operand(frame)
-        if not isinstance(value, dict | Optional | OpaqueValue):
-            raise no_such_overload()
+        if isinstance(value, list):
+            raise EvaluationError(_LIST_BY_TEXT)
         return _optional_field(value, name).present
 
     return step
@@ -126,9 +130,14 @@ def logical(left: EvaluationStep, right: EvaluationStep, *, deciding: bool) -> E
             first = left(frame)
         except CostExceeded:
             raise
-        except EvaluationError:
-            if right(frame) is deciding:
-                return deciding
+        except EvaluationError as error:
+            try:
+                if right(frame) is deciding:
+                    return deciding
+            except CostExceeded:
+                raise
+            except EvaluationError:
+                raise error from None
             raise
         if first is deciding:
             return deciding
@@ -154,6 +163,20 @@ def conditional(condition: EvaluationStep, then: EvaluationStep, otherwise: Eval
         if decided is False:
             return otherwise(frame)
         raise no_such_overload()
+
+    return step
+
+
+def alternative(found: EvaluationStep, otherwise: EvaluationStep, *, unwrap: bool) -> EvaluationStep:
+    """Build `or` or `orValue` of an optional: the other side is evaluated only if there is no value."""
+
+    def step(frame: Frame) -> Any:
+        optional = found(frame)
+        if not isinstance(optional, Optional):
+            raise no_such_overload()
+        if not optional.present:
+            return otherwise(frame)
+        return optional.value if unwrap else optional
 
     return step
 
@@ -236,6 +259,9 @@ def dynamic_call(overloads: list[Overload], args: list[EvaluationStep], name: st
                 result = overload.call(*values)
                 frame.charge(charge(values, result))
                 return result
+        if name == "_[_]" and not isinstance(values[0], dict | list):
+            # Like a field: a text, a number or null has no keys.
+            raise no_such_key(values[1])
         raise no_such_overload()
 
     return step
@@ -434,6 +460,8 @@ class _Compiler(Visitor[EvaluationStep]):
         qualified = node in self._checked.qualified
         parts = [node.target, *node.args] if node.target is not None and not qualified else node.args
         args = [self.visit(part) for part in parts]
+        if overloads[0].id in ("optional_or_optional", "optional_orValue_value"):
+            return alternative(*args, unwrap=function == "orValue")
         if function in ("_==_", "_!=_"):
             return self._equality(node, args)
         if function == "@in" and overloads[0].id == "in_list" and _is_constant(node.args[1]):

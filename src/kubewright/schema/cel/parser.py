@@ -374,9 +374,31 @@ _MACROS: dict[tuple[str, int, bool], _Macro] = {
 }
 
 
-def parse(source: str) -> Expr:
-    """Return the tree of an expression."""
-    return _Parser(source).parse()
+def parse(source: str, *, plain: bool = False) -> Expr:
+    """Return the tree of an expression; `plain`: without macros and optional values, with quoted field names."""
+    return _Parser(source, plain=plain).parse()
+
+
+def called_functions(source: str) -> frozenset[str]:
+    """Return the names of the functions, macros and operators of an expression; none if it cannot be parsed.
+
+    A function of a namespace has it in its name (`lists.range`). The name of a macro with two variables ends in `/2`.
+    """
+    try:
+        pending = [parse(source)]
+    except (CompileError, RecursionError):
+        return frozenset()
+    found: set[str] = set()
+    while pending:
+        node = pending.pop()
+        pending += node.children()
+        if isinstance(node, Comprehension):
+            found.add(f"{node.macro}/2" if node.second else node.macro)
+        elif isinstance(node, Call):
+            found.add(node.function)
+            if isinstance(node.target, Ident):
+                found.add(f"{node.target.name}.{node.function}")
+    return frozenset(found)
 
 
 def too_deep(source: str) -> CompileError:
@@ -394,8 +416,9 @@ def _balanced(function: str, terms: list[Expr], offsets: list[int]) -> Expr:
 
 
 class _Parser:
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, *, plain: bool) -> None:
         self._source = source
+        self._plain = plain
         self._tokens, self._issues = tokens(source)
         self._at = 0
         self._depth = 0
@@ -475,7 +498,7 @@ class _Parser:
                 node = self._field(node)
             elif self._is("["):
                 offset = self._next().offset
-                optional = self._take("?")
+                optional = self._optional("[?")
                 index = self._expression()
                 self._expect("]")
                 node = Call(offset, "_[?_]" if optional else "_[_]", [node, index])
@@ -484,9 +507,11 @@ class _Parser:
 
     def _field(self, node: Expr) -> Expr:
         dot = self._next()
-        optional = self._take("?")
+        optional = self._optional(".?")
         name = self._next()
         if name.kind == "quoted name":
+            if self._plain:
+                return Select(dot.offset, node, name.text)
             self._fail(name.offset, _QUOTED)
         if name.kind != "name" or name.text in ("true", "false", "null", "in"):
             self._fail(name.offset, f"Syntax error: no viable alternative at input '.{name.text}'")
@@ -498,7 +523,7 @@ class _Parser:
         return Select(dot.offset, node, name.text)
 
     def _call(self, offset: int, function: str, target: Expr | None, args: list[Expr]) -> Expr:
-        expanded = expand(self._source, offset, function, target, args)
+        expanded = None if self._plain else expand(self._source, offset, function, target, args)
         return expanded if expanded is not None else Call(offset, function, args, target)
 
     def _primary(self) -> Expr:
@@ -555,7 +580,7 @@ class _Parser:
         return CreateStruct(opening.offset, name, entries)
 
     def _struct_field(self, *, first: bool) -> MapEntry:
-        optional = self._take("?")
+        optional = self._optional()
         field = self._next()
         if field.kind == "quoted name":
             self._fail(field.offset, _QUOTED)
@@ -570,7 +595,7 @@ class _Parser:
         elements: list[Expr] = []
         optional: set[int] = set()
         while not self._is("]"):
-            if self._take("?"):
+            if self._optional():
                 optional.add(len(elements))
             elements.append(self._expression())
             if not self._take(","):
@@ -581,7 +606,7 @@ class _Parser:
     def _entries(self) -> list[MapEntry]:
         entries: list[MapEntry] = []
         while not self._is("}"):
-            optional = self._take("?")
+            optional = self._optional()
             key = self._expression()
             colon = self._expect(":")
             entries.append(MapEntry(colon.offset, key, self._expression(), optional))
@@ -598,6 +623,14 @@ class _Parser:
                 args.append(self._expression())
         self._expect(closing)
         return args
+
+    def _optional(self, syntax: str = "?") -> bool:
+        """Take the sign of an optional value."""
+        offset = self._now.offset
+        taken = self._take("?")
+        if taken and self._plain:
+            self._fail(offset, f"unsupported syntax '{syntax}'")
+        return taken
 
     def _is(self, sign: str) -> bool:
         return self._now.kind == "sign" and self._now.text == sign

@@ -232,51 +232,53 @@ def _comparison(test: Callable[[int], bool]) -> Callable[[Any, Any], bool]:
 
 
 def _arithmetic(library: Library) -> None:
-    operations: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
-        "_+_": ("add", operator.add),
-        "_-_": ("subtract", operator.sub),
-        "_*_": ("multiply", operator.mul),
-    }
-    for function, (name, operate) in operations.items():
-        library.add(function, f"{name}_int64", (INT, INT), INT, _checked(operate, checked_int))
-        library.add(function, f"{name}_uint64", (UINT, UINT), UINT, _checked(operate, checked_uint))
-        library.add(function, f"{name}_double", (DOUBLE, DOUBLE), DOUBLE, operate)
+    """Declare the operators in the order of cel-go: the first overload that matches decides an undecided type."""
+    library.add("_+_", "add_bytes", (BYTES, BYTES), BYTES, lambda a, b: a + b)
+    library.add("_+_", "add_double", (DOUBLE, DOUBLE), DOUBLE, operator.add)
+    _time_addition(library)
+    library.add("_+_", "add_int64", (INT, INT), INT, _checked(operator.add, checked_int))
+    library.add("_+_", "add_list", (_LIST, _LIST), _LIST, _add_lists)
+    library.add("_+_", "add_string", (STRING, STRING), STRING, lambda a, b: a + b)
+    library.add("_+_", "add_uint64", (UINT, UINT), UINT, _checked(operator.add, checked_uint))
+    library.add("_-_", "subtract_double", (DOUBLE, DOUBLE), DOUBLE, operator.sub)
+    library.add("_-_", "subtract_duration_duration", (DURATION, DURATION), DURATION, _span_between)
+    library.add("_-_", "subtract_int64", (INT, INT), INT, _checked(operator.sub, checked_int))
+    library.add(
+        "_-_", "subtract_timestamp_duration", (TIMESTAMP, DURATION), TIMESTAMP,
+        lambda a, b: checked_timestamp(a.nanoseconds - b.nanoseconds),
+    )  # fmt: skip
+    library.add("_-_", "subtract_timestamp_timestamp", (TIMESTAMP, TIMESTAMP), DURATION, _span_between)
+    library.add("_-_", "subtract_uint64", (UINT, UINT), UINT, _checked(operator.sub, checked_uint))
+    library.add("_*_", "multiply_double", (DOUBLE, DOUBLE), DOUBLE, operator.mul)
+    library.add("_*_", "multiply_int64", (INT, INT), INT, _checked(operator.mul, checked_int))
+    library.add("_*_", "multiply_uint64", (UINT, UINT), UINT, _checked(operator.mul, checked_uint))
+    library.add("_/_", "divide_double", (DOUBLE, DOUBLE), DOUBLE, _divide_double)
     library.add("_/_", "divide_int64", (INT, INT), INT, _divide)
     library.add("_/_", "divide_uint64", (UINT, UINT), UINT, lambda a, b: Uint(_divide(a, b)))
-    library.add("_/_", "divide_double", (DOUBLE, DOUBLE), DOUBLE, _divide_double)
     library.add("_%_", "modulo_int64", (INT, INT), INT, _modulo)
     library.add("_%_", "modulo_uint64", (UINT, UINT), UINT, lambda a, b: Uint(_modulo(a, b)))
-    library.add("-_", "negate_int64", (INT,), INT, lambda a: checked_int(-a))
     library.add("-_", "negate_double", (DOUBLE,), DOUBLE, lambda a: -a)
-    library.add("_+_", "add_string", (STRING, STRING), STRING, lambda a, b: a + b)
-    library.add("_+_", "add_bytes", (BYTES, BYTES), BYTES, lambda a, b: a + b)
-    library.add("_+_", "add_list", (_LIST, _LIST), _LIST, _add_lists)
-    _time_arithmetic(library)
+    library.add("-_", "negate_int64", (INT,), INT, lambda a: checked_int(-a))
 
 
 def _checked(operate: Callable[[int, int], int], check: Callable[[int], Any]) -> Callable[[int, int], Any]:
     return lambda a, b: check(operate(int(a), int(b)))
 
 
-def _time_arithmetic(library: Library) -> None:
+def _time_addition(library: Library) -> None:
     def shift(time: Timestamp, span: CelDuration) -> Timestamp:
         return checked_timestamp(time.nanoseconds + span.nanoseconds)
 
-    library.add("_+_", "add_timestamp_duration", (TIMESTAMP, DURATION), TIMESTAMP, shift)
-    library.add("_+_", "add_duration_timestamp", (DURATION, TIMESTAMP), TIMESTAMP, lambda a, b: shift(b, a))
     library.add(
         "_+_", "add_duration_duration", (DURATION, DURATION), DURATION,
         lambda a, b: checked_duration(a.nanoseconds + b.nanoseconds),
     )  # fmt: skip
-    library.add(
-        "_-_", "subtract_timestamp_duration", (TIMESTAMP, DURATION), TIMESTAMP,
-        lambda a, b: checked_timestamp(a.nanoseconds - b.nanoseconds),
-    )  # fmt: skip
-    for name, kind in (("timestamp_timestamp", TIMESTAMP), ("duration_duration", DURATION)):
-        library.add(
-            "_-_", f"subtract_{name}", (kind, kind), DURATION,
-            lambda a, b: checked_duration(a.nanoseconds - b.nanoseconds),
-        )  # fmt: skip
+    library.add("_+_", "add_duration_timestamp", (DURATION, TIMESTAMP), TIMESTAMP, lambda a, b: shift(b, a))
+    library.add("_+_", "add_timestamp_duration", (TIMESTAMP, DURATION), TIMESTAMP, shift)
+
+
+def _span_between(later: Timestamp | CelDuration, earlier: Timestamp | CelDuration) -> CelDuration:
+    return checked_duration(later.nanoseconds - earlier.nanoseconds)
 
 
 def _divide(left: int, right: int) -> int:
@@ -317,7 +319,7 @@ def _containers(library: Library) -> None:
     library.add("@in", "in_map", (_A, _MAP), BOOL, lambda key, mapping: _found(mapping, key)[0])
     library.add("_[_]", "index_list", (_LIST, INT), _A, index_list)
     library.add("_[_]", "index_map", (_MAP, _A), _B, index_map)
-    for name, kind in (("string", STRING), ("bytes", BYTES), ("list", _LIST), ("map", _MAP)):
+    for name, kind in (("bytes", BYTES), ("list", _LIST), ("map", _MAP), ("string", STRING)):
         library.add("size", f"size_{name}", (kind,), INT, size)
         library.method("size", f"{name}_size", (kind,), INT, size)
     library.add("cel.@mapInsert", "cel_@mapInsert_map_map", (_MAP, _MAP), _MAP, _insert_all)

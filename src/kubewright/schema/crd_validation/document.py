@@ -33,24 +33,46 @@ _PER_VERSION = ("schema", "subresources", "additionalPrinterColumns", "selectabl
 def check_crd(crd: dict[str, Any], *, old: dict[str, Any] | None = None) -> list[FieldError]:
     """Return the errors for which the API server rejects a CustomResourceDefinition, or the change from `old` to it."""
     spec = part(crd, "spec")
-    errors = [*_name(crd, spec), *_spec(spec)]
+    errors = [] if old is not None else [*_names(crd, spec)]
+    errors += _spec(spec)
     if old is not None:
         errors += _changes(spec, old)
     errors += _stored_versions(part(crd, "status").get("storedVersions"), spec.get("versions") or [])
     errors += _approval(crd, spec, old)
     if spec.get("preserveUnknownFields"):
+        if any(
+            _has_default(part(version, "schema", "openAPIV3Schema")) for version in spec.get("versions") or ()
+        ):
+            text = "must be false in order to use defaults in the schema"
+            errors.append(problems.invalid("spec.preserveUnknownFields", True, text))
         text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         errors.append(problems.invalid("spec.preserveUnknownFields", True, text))
     return errors
 
 
-def _name(crd: dict[str, Any], spec: dict[str, Any]) -> Iterator[FieldError]:
-    name = part(crd, "metadata").get("name", "")
-    plural = part(spec, "names").get("plural", "")
-    for message in names.dns1123_subdomain(name):
-        yield problems.invalid("metadata.name", name, message)
-    if name != f"{plural}.{spec.get('group', '')}":
-        yield problems.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+def _names(crd: dict[str, Any], spec: dict[str, Any]) -> Iterator[FieldError]:
+    metadata = part(crd, "metadata")
+    expected = f"{part(spec, 'names').get('plural', '')}.{spec.get('group', '')}"
+    # The check of all metadata reports a missing name.
+    for field in ("generateName", "name"):
+        if not (name := metadata.get(field)):
+            continue
+        syntax = names.dns1123_subdomain
+        for message in syntax(name) if field == "name" else names.generated(syntax, name):
+            yield problems.invalid(f"metadata.{field}", name, message)
+        if name != expected:
+            yield problems.invalid(f"metadata.{field}", name, 'must be spec.names.plural+"."+spec.group')
+
+
+def _has_default(schema: Schema) -> bool:
+    """Return True if a schema, or one below it, has a default."""
+    if schema.get("default") is not None:
+        return True
+    below: list[Schema | None] = [*properties(schema).values(), items(schema), additional(schema)]
+    below.append(schema.get("not"))
+    for keyword in ("allOf", "oneOf", "anyOf"):
+        below += schema.get(keyword) or ()
+    return any(_has_default(sub) for sub in below if sub is not None)
 
 
 def _spec(spec: dict[str, Any]) -> Iterator[FieldError]:
@@ -62,7 +84,7 @@ def _spec(spec: dict[str, Any]) -> Iterator[FieldError]:
         yield problems.not_supported("spec.scope", scope, ("Cluster", "Namespaced"))
     versions: list[dict[str, Any]] = spec.get("versions") or []
     for position, version in enumerate(versions):
-        if not part(version, "schema", "openAPIV3Schema"):
+        if part(version, "schema").get("openAPIV3Schema") is None:
             yield problems.required(f"spec.versions[{position}].schema.openAPIV3Schema")
     common, separate = _split_common(versions)
     for position, version in enumerate(separate):
@@ -76,6 +98,10 @@ def _spec(spec: dict[str, Any]) -> Iterator[FieldError]:
     has_status = any("status" in part(version, "subresources") for version in versions)
     yield from _parts(common, "spec", has_status=has_status, whole=common)
     if spec.get("conversion") is not None:
+        strategy = spec["conversion"].get("strategy", "")
+        if spec.get("preserveUnknownFields") and strategy != "None":
+            text = "must be None if spec.preserveUnknownFields is true"
+            yield problems.invalid("spec.conversion.strategy", strategy, text)
         yield from check_conversion(spec["conversion"], "spec.conversion")
 
 
@@ -134,8 +160,8 @@ def _parts(
     version: dict[str, Any], path: str, *, has_status: bool, whole: dict[str, Any]
 ) -> Iterator[FieldError]:
     """Validate schema, subresources, columns and selectable fields, of one version or of all versions."""
-    schema = part(version, "schema", "openAPIV3Schema")
-    if schema:
+    schema = part(version, "schema").get("openAPIV3Schema")
+    if schema is not None:
         location = "validation" if path == "spec" else "schema"
         yield from check_schema(schema, f"{path}.{location}.openAPIV3Schema", has_status=has_status)
     yield from check_subresources(part(version, "subresources"), f"{path}.subresources")
@@ -148,6 +174,10 @@ def _parts(
         # The server reports this for the CRD, whichever version it is about.
         text = "may only be set when validations.schema is included"
         yield problems.invalid("spec.selectableFields", "", text)
+    elif fields and not schema:
+        # The schema, but not the fields, is the same in all versions.
+        text = "may only be set when `version.schema.openAPIV3Schema` is not included"
+        yield problems.invalid(f"{path}.selectableFields", "", text)
     elif fields:
         yield from check_selectable_fields(fields, known, f"{path}.selectableFields")
 
@@ -166,15 +196,13 @@ def check_schema(schema: Schema, path: str, *, has_status: bool = False) -> list
     if schema.get("nullable"):
         errors.append(problems.forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
     message = conversion_error(schema)
-    if not message:
-        structure = check_structure(schema, path) or check_defaults(schema, path)
-        errors += structure
-    structural = not message and not errors
-    errors += check_keywords(schema, path)
+    structure = [] if message else check_structure(schema, path) or check_defaults(schema, path)
+    keywords, faulty = check_keywords(schema, path)
+    errors += structure + keywords
     if not errors and message:
         errors.append(problems.invalid(path, "", message))
-    if structural and not errors:
-        errors += check_rules(schema, path)
+    if not message and not structure:
+        errors += check_rules(schema, path, faulty)
     return errors
 
 
@@ -186,7 +214,7 @@ def _version_set(versions: list[dict[str, Any]], separate: list[dict[str, Any]])
         )
     if sum(bool(version.get("storage")) for version in versions) != 1:
         text = "must have exactly one version marked as storage version"
-        yield problems.invalid("spec.versions", internal_versions(separate), text)
+        yield problems.invalid("spec.versions", internal_versions(separate) or None, text)
 
 
 def _stored_versions(stored: list[str] | None, versions: list[dict[str, Any]]) -> Iterator[FieldError]:
@@ -195,10 +223,15 @@ def _stored_versions(stored: list[str] | None, versions: list[dict[str, Any]]) -
     if not stored:
         yield problems.invalid("status.storedVersions", None, "must have at least one stored version")
     path, known = "status.storedVersions", {version.get("name") for version in versions}
+    pending = set(stored)
     for version in versions:
-        if version.get("storage") and version.get("name") not in stored:
-            yield problems.invalid(path, stored, f"must have the storage version {version.get('name')}")
-    for position, name in enumerate(stored):
+        name = version.get("name", "")
+        if version.get("storage") and name not in pending:
+            yield problems.invalid(path, stored, f"must have the storage version {name}")
+        # A second version of the same name does not find it any more.
+        pending.discard(name)
+    # Of a repeated name, kube-apiserver reports the last position.
+    for name, position in {name: position for position, name in enumerate(stored)}.items():
         if name not in known:
             text = (
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions "
@@ -363,23 +396,34 @@ def check_selectable_fields(fields: list[dict[str, str]], schema: Schema, path: 
         yield problems.too_many(path, len(seen), _MAX_SELECTABLE)
 
 
-def crd_warnings(crd: dict[str, Any], *, old: dict[str, Any] | None = None) -> list[str]:
-    """Return the API server's warnings for a CRD; with `old`, only those that the change adds."""
-    known = set(_unknown_formats(old)) if old is not None else set[str]()
-    found = [name for name in _unknown_formats(crd) if name not in known]
-    return [f"unrecognized format {problems.quoted(name)}" for name in dict.fromkeys(found)]
+def crd_warnings(
+    crd: dict[str, Any], *, old: dict[str, Any] | None = None, only_strings: bool = False
+) -> list[str]:
+    """Return the API server's warnings for a CRD; with `old`, only those that the change adds.
+
+    With `only_strings`, as before Kubernetes 1.36: formats of other types are not looked at.
+    """
+
+    def formats(document: dict[str, Any] | None) -> list[str]:
+        unknown = () if document is None else _unknown_formats(document)
+        return [name for name, kind in unknown if kind == "string" or not only_strings]
+
+    known = formats(old)
+    added = [name for name in formats(crd) if name not in known]
+    return [f"unrecognized format {problems.quoted(name)}" for name in dict.fromkeys(added)]
 
 
-def _unknown_formats(crd: dict[str, Any]) -> Iterator[str]:
+def _unknown_formats(crd: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the formats that the API server does not check, each with the type of its schema."""
     versions: list[dict[str, Any]] = part(crd, "spec").get("versions") or []
     for version in versions:
         yield from _in_schema(part(version, "schema", "openAPIV3Schema"))
 
 
-def _in_schema(schema: Schema) -> Iterator[str]:
+def _in_schema(schema: Schema) -> Iterator[tuple[str, str]]:
     kind = "" if schema.get("x-kubernetes-int-or-string") else schema.get("type", "")
     if schema.get("format") and not is_known_format(schema["format"], kind):
-        yield schema["format"]
+        yield schema["format"], kind
     nested = [sub for keyword in ("allOf", "anyOf", "oneOf") for sub in schema.get(keyword) or ()]
     for sub in (items(schema), *nested, schema.get("not"), *properties(schema).values(), additional(schema)):
         if sub:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kubewright.api import FieldError, problems
-from kubewright.schema.extensions import check_object
+from kubewright.schema.extensions import check_embedded
 from kubewright.schema.json_tree import (
     FieldPathError,
     Json,
@@ -34,6 +34,10 @@ _UNSUPPORTED = (
 )
 
 
+_NEVER_EMPTY = ("additionalItems", "dependencies", "$ref")
+"""Keywords that are refused even if they are empty."""
+
+
 @dataclass(frozen=True, slots=True)
 class _NodeContext:
     """The path of a node, and what is allowed there."""
@@ -48,34 +52,62 @@ class _NodeContext:
         return replace(self, path=f"{self.path}.{step}", root=False)
 
 
-def check_keywords(schema: Schema, path: str) -> list[FieldError]:
-    """Return the errors in the nodes of a schema, from the root down."""
-    return list(_node(schema, _NodeContext(path, root=True)))
+def check_keywords(schema: Schema, path: str) -> tuple[list[FieldError], set[str]]:
+    """Return the errors in the nodes of a schema, from the root down, and the paths of nodes with an error there or below."""
+    faulty: set[str] = set()
+    return _Nodes(faulty).check(schema, _NodeContext(path, root=True)), faulty
 
 
-def _node(schema: Schema, context: _NodeContext) -> Iterator[FieldError]:
-    yield from _forbidden(schema, context)
-    if schema.get("uniqueItems"):
-        text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        yield problems.forbidden(f"{context.path}.uniqueItems", text)
-    yield from _additional(schema, context)
+class _Nodes:
+    """Checks nodes, and collects those that have errors."""
+
+    def __init__(self, faulty: set[str]) -> None:
+        self._faulty = faulty
+
+    def check(self, schema: Schema, context: _NodeContext) -> list[FieldError]:
+        """Return the errors of a node and of those below it."""
+        errors = list(self._errors(schema, context))
+        if errors:
+            self._faulty.add(context.path)
+        return errors
+
+    def _errors(self, schema: Schema, context: _NodeContext) -> Iterator[FieldError]:
+        yield from _forbidden(schema, context)
+        if schema.get("uniqueItems"):
+            text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+            yield problems.forbidden(f"{context.path}.uniqueItems", text)
+        for sub, below in _below(schema, context):
+            yield from self.check(sub, below)
+        if schema.get("x-kubernetes-preserve-unknown-fields") is False:
+            field = f"{context.path}.x-kubernetes-preserve-unknown-fields"
+            yield problems.invalid(field, False, "must be true or undefined")
+        declared = schema.get("additionalProperties")
+        if declared is not None and properties(schema) and declared is not True:
+            text = "additionalProperties and properties are mutual exclusive"
+            yield problems.forbidden(f"{context.path}.additionalProperties", text)
+        yield from _map_type(schema, context.path)
+        yield from _list_type(schema, context.path)
+        yield from _map_list(schema, context.path)
+        yield from _map_list_keys(schema, context.path)
+        for position, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
+            yield from _rule(rule, schema, f"{context.path}.x-kubernetes-validations[{position}]")
+
+
+def _below(schema: Schema, context: _NodeContext) -> Iterator[tuple[Schema, _NodeContext]]:
+    if (other := additional(schema)) is not None:
+        below = context.below("additionalProperties")
+        if context.inside_meta:
+            below = replace(
+                below, defaults_forbidden="inside additionalProperties applying to object metadata"
+            )
+        yield other, below
     for name, sub in properties(schema).items():
-        yield from _node(sub, _property_context(schema, name, context))
+        yield sub, _property_context(schema, name, context)
     for keyword in ("not", "allOf", "oneOf", "anyOf"):
         for step, sub in _nested(schema, keyword):
-            yield from _node(sub, context.below(step))
-    element = items(schema)
-    if element is not None:
-        yield from _node(element, context.below("items"))
-    if schema.get("x-kubernetes-preserve-unknown-fields") is False:
-        field = f"{context.path}.x-kubernetes-preserve-unknown-fields"
-        yield problems.invalid(field, False, "must be true or undefined")
-    yield from _map_type(schema, context.path)
-    yield from _list_type(schema, context.path)
-    yield from _map_list(schema, context.path)
-    yield from _map_list_keys(schema, context.path)
-    for position, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
-        yield from _rule(rule, schema, f"{context.path}.x-kubernetes-validations[{position}]")
+            yield sub, context.below(step)
+    if (element := items(schema)) is not None:
+        yield element, context.below("items")
 
 
 def _nested(schema: Schema, keyword: str) -> list[tuple[str, Schema]]:
@@ -92,7 +124,8 @@ def _forbidden(schema: Schema, context: _NodeContext) -> Iterator[FieldError]:
     if schema.get("default") is not None and context.defaults_forbidden is not None:
         yield problems.forbidden(f"{path}.default", f"must not be set {context.defaults_forbidden}")
     for keyword, text in _UNSUPPORTED:
-        if schema.get(keyword) not in (None, "", {}):
+        given: Json = schema.get(keyword)
+        if given if keyword not in _NEVER_EMPTY else given is not None:
             yield problems.forbidden(f"{path}.{keyword}", text)
     if kind == "null":
         yield problems.forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative")
@@ -102,20 +135,6 @@ def _forbidden(schema: Schema, context: _NodeContext) -> Iterator[FieldError]:
         yield problems.forbidden(
             f"{path}.x-kubernetes-embedded-resource", "must not be used inside of resource meta"
         )
-
-
-def _additional(schema: Schema, context: _NodeContext) -> Iterator[FieldError]:
-    other, declared = additional(schema), schema.get("additionalProperties")
-    if declared is not None and properties(schema) and declared is not True:
-        text = "additionalProperties and properties are mutual exclusive"
-        yield problems.forbidden(f"{context.path}.additionalProperties", text)
-    if other is not None:
-        below = context.below("additionalProperties")
-        if context.inside_meta:
-            below = replace(
-                below, defaults_forbidden="inside additionalProperties applying to object metadata"
-            )
-        yield from _node(other, below)
 
 
 def _property_context(schema: Schema, name: str, context: _NodeContext) -> _NodeContext:
@@ -273,13 +292,24 @@ def _default(schema: Schema, default: Json, path: str) -> Iterator[FieldError]:
     validator.prune(pruned, resource=False)
     if not same(pruned, default):
         yield problems.invalid(path, default, "must not have unknown fields")
-    if schema.get("x-kubernetes-embedded-resource") and isinstance(default, dict):
-        errors = check_object(default, path)
-        if errors:
-            yield from errors
-            return
-    errors = validator.check(default, path)
+    if errors := check_embedded(schema, default, path):
+        yield from errors
+        return
+    # The server does not check the type of a default that may be a number or a text.
+    errors = Validator(_with_any_type(schema)).check(default, path)
     yield from errors or _failed_rules(schema, default, path)
+
+
+def _with_any_type(schema: Schema) -> Schema:
+    """Return a schema in which a number or text (`x-kubernetes-int-or-string`) may have any type."""
+    made = {name: value for name, value in schema.items() if name != "x-kubernetes-int-or-string"}
+    if properties(schema):
+        made["properties"] = {name: _with_any_type(sub) for name, sub in properties(schema).items()}
+    if (element := items(schema)) is not None:
+        made["items"] = _with_any_type(element)
+    if (other := additional(schema)) is not None:
+        made["additionalProperties"] = _with_any_type(other)
+    return made
 
 
 def _failed_rules(schema: Schema, default: Json, path: str) -> list[FieldError]:

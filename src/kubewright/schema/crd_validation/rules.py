@@ -1,5 +1,6 @@
 """Validation of the CEL rules in a schema: that they compile, and that their estimated cost is within the limits."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from kubewright.api import FieldError, problems
@@ -21,6 +22,8 @@ _ADVICE = (
 class _Total:
     """The total cost of the rules of a schema, and the most expensive rules."""
 
+    faulty: Collection[str] = ()
+    """The paths of the nodes whose rules are skipped."""
     cost: int = 0
     greatest: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
@@ -49,9 +52,12 @@ class _RuleContext:
         return replace(self, path=f"{self.path}.{step}", root=False, occurrences=occurrences)
 
 
-def check_rules(schema: Schema, path: str) -> list[FieldError]:
-    """Return the errors for rules that do not compile or whose cost estimate exceeds the limit."""
-    total = _Total()
+def check_rules(schema: Schema, path: str, faulty: Collection[str] = ()) -> list[FieldError]:
+    """Return the errors for rules that do not compile or whose cost estimate exceeds the limit.
+
+    Rules of the nodes whose paths are `faulty` are skipped: a schema with errors has no types to check them with.
+    """
+    total = _Total(faulty)
     errors = _node(schema, _RuleContext(path, root=True), total)
     if total.cost > _SCHEMA_LIMIT:
         text = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
@@ -73,7 +79,7 @@ def _node(schema: Schema, context: _RuleContext, total: _Total) -> list[FieldErr
         if schema.get("x-kubernetes-list-type") != "map" and not context.uncorrelated:
             below = replace(below, uncorrelated=context.path)
         errors += _node(element, below, total)
-    if schema.get("x-kubernetes-validations"):
+    if schema.get("x-kubernetes-validations") and context.path not in total.faulty:
         errors += _rules(schema, context, total)
     return errors
 

@@ -44,7 +44,7 @@ _UNSUPPORTED = {
 def conversion_error(schema: Schema) -> str:
     """Return the server's error when it converts a schema to its structural form, or an empty string."""
     for keyword, name in _UNSUPPORTED.items():
-        if schema.get(keyword):
+        if schema.get(keyword) or (keyword == "additionalItems" and schema.get(keyword) is not None):
             return f"OpenAPIV3Schema '{name}' is not supported"
     if isinstance(schema.get("items"), list):
         return "OpenAPIV3Schema 'items' must be a schema, but is an array"

@@ -4,15 +4,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kubewright.api import FieldError, names, problems
+from kubewright.api import FieldError, Quantity, QuantityError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.pods.environment import check_env, check_env_from
 from kubewright.devserver.builtin.pods.security import check_container_security
-from kubewright.devserver.objects import JsonObject, items, section
+from kubewright.devserver.builtin.resource_names import (
+    can_be_overcommitted,
+    container_resource_name,
+    pod_resource_name,
+)
+from kubewright.devserver.objects import JsonObject, items, section, words
 
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
-_STANDARD_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 _RECURSIONS = ("Disabled", "Enabled", "IfPossible")
 _RESIZED = ("cpu", "memory")
@@ -21,6 +25,7 @@ _RESIZES = ("NotRequired", "RestartContainer")
 Volumes = Mapping[str, JsonObject]
 """The volumes of a Pod that can be mounted, by name."""
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_PROBE_NUMBERS = words("initialDelaySeconds timeoutSeconds periodSeconds successThreshold failureThreshold")
 HOOKS = ("postStart", "preStop")
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 _MAX_IMAGE_LENGTH = 255
@@ -37,17 +42,21 @@ _IMAGE = re.compile(
 def pull_policy(image: str) -> str:
     """Return the default pull policy of an image: Always for the tag `latest`, or none, without a digest."""
     found = _IMAGE.fullmatch(image)
-    if found is None or _IMAGE_ID.fullmatch(image) or len(image) > _MAX_IMAGE_LENGTH:
+    if found is None or _IMAGE_ID.fullmatch(image):
         return "IfNotPresent"
     host, path, tag, digest = found.group("host", "path", "tag", "digest")
     # The part before the first slash is a host only if it looks like one; else it belongs to the path.
     is_host = host is not None and (host == "localhost" or "." in host or ":" in host or host != host.lower())
     if (host is not None and not is_host and not _IMAGE_PART.fullmatch(host)) or not path:
         return "IfNotPresent"
+    if not is_host:
+        path = f"library/{path}" if host is None else f"{host}/{path}"
+    if len(path) > _MAX_IMAGE_LENGTH:
+        return "IfNotPresent"
     return "Always" if not digest and tag in (None, "latest") else "IfNotPresent"
 
 
-def default_container(container: JsonObject, *, host_network: bool = False) -> None:
+def default_container(container: JsonObject) -> None:
     """Set the defaults of a container."""
     container.setdefault("terminationMessagePath", "/dev/termination-log")
     container.setdefault("terminationMessagePolicy", "File")
@@ -55,8 +64,6 @@ def default_container(container: JsonObject, *, host_network: bool = False) -> N
     container.setdefault("resources", {})
     for port in items(container, "ports"):
         port.setdefault("protocol", "TCP")
-        if host_network and not port.get("hostPort") and port.get("containerPort"):
-            port["hostPort"] = port["containerPort"]
     for variable in items(container, "env"):
         reference = section(variable, "valueFrom").get("fieldRef")
         if reference is not None:
@@ -94,11 +101,7 @@ def check_container(
     container: JsonObject, path: str, volumes: Volumes, spec: JsonObject
 ) -> Iterator[FieldError]:
     """Check a container, init container or ephemeral container of a Pod's spec."""
-    name = container.get("name", "")
-    if not name:
-        yield problems.required(f"{path}.name")
-    else:
-        yield from check.named(f"{path}.name", name, names.dns1123_label(name))
+    yield from check.name(f"{path}.name", container.get("name"), names.dns1123_label)
     if not container.get("image"):
         yield problems.required(f"{path}.image")
     policy = container.get("terminationMessagePolicy", "")
@@ -138,16 +141,33 @@ def check_resources(resources: JsonObject, path: str, *, of_pod: bool = False) -
     """Check the requests and limits of a container or of a whole Pod."""
     limits: dict[str, Any] = section(resources, "limits")
     requests: dict[str, Any] = section(resources, "requests")
+    resource_name = pod_resource_name if of_pod else container_resource_name
     for name, value in limits.items():
-        yield from resource_name(f"{path}.limits[{name}]", name, of_pod=of_pod)
+        yield from resource_name(f"{path}.limits[{name}]", name)
         yield from check.resource_quantity(f"{path}.limits[{name}]", name, value)
+        yield from _whole_pages(f"{path}.limits[{name}]", name, value)
     for name, value in requests.items():
-        yield from resource_name(f"{path}.requests[{name}]", name, of_pod=of_pod)
+        yield from resource_name(f"{path}.requests[{name}]", name)
         yield from check.resource_quantity(f"{path}.requests[{name}]", name, value)
+        yield from _whole_pages(f"{path}.requests[{name}]", name, value)
         yield from _within_limit(name, value, limits, path)
     huge = any(name.startswith("hugepages-") for name in (*limits, *requests))
     if huge and not any(name in _RESIZED for name in (*limits, *requests)):
         yield problems.forbidden(path, "HugePages require cpu or memory")
+
+
+def _whole_pages(path: str, name: str, value: Any) -> Iterator[FieldError]:
+    """Check that an amount of huge pages is a number of whole pages."""
+    if not name.startswith("hugepages-"):
+        return
+    try:
+        page = int(Quantity(name.removeprefix("hugepages-")))
+    except QuantityError:
+        page = 0
+    amount = int(check.quantity(value))
+    if page <= 0 or amount % page:
+        shown = str(check.quantity(value))
+        yield problems.invalid(path, shown, f"{shown} is not positive integer multiple of {name}")
 
 
 def check_claims(claims: Sequence[JsonObject], spec: JsonObject, path: str) -> Iterator[FieldError]:
@@ -178,7 +198,7 @@ def check_claims(claims: Sequence[JsonObject], spec: JsonObject, path: str) -> I
 
 
 def _within_limit(name: str, value: Any, limits: dict[str, Any], path: str) -> Iterator[FieldError]:
-    overcommitted = not check.is_extended(name) and not name.startswith("hugepages-")
+    overcommitted = can_be_overcommitted(name)
     if name not in limits:
         if not overcommitted:
             text = "Limit must be set for non overcommitable resources"
@@ -191,24 +211,6 @@ def _within_limit(name: str, value: Any, limits: dict[str, Any], path: str) -> I
     elif request > limit:
         text = f"must be less than or equal to {name} limit of {limits[name]}"
         yield problems.invalid(f"{path}.requests", str(value), text)
-
-
-def resource_name(path: str, name: str, *, of_pod: bool = False) -> list[FieldError]:
-    """Check the name of a compute resource."""
-    found = check.named(path, name, names.qualified_name(name))
-    standard = name in _STANDARD_RESOURCES or name.startswith("hugepages-")
-    if not found and "/" not in name and not standard:
-        found.append(problems.invalid(path, name, "must be a standard resource type or fully qualified"))
-    if of_pod:
-        known = name in _RESIZED or name.startswith("hugepages-")
-        return (
-            found if found or known else [problems.not_supported(path, name, ("cpu", "hugepages-", "memory"))]
-        )
-    if "/" not in name and not standard:
-        found.append(problems.invalid(path, name, "must be a standard resource for containers"))
-    elif check.is_extended(name) and names.qualified_name(f"requests.{name}"):
-        found.append(problems.invalid(path, name, "doesn't follow extended resource name standard"))
-    return found
 
 
 def _ports(ports: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
@@ -269,8 +271,7 @@ def _below_mount(mount: JsonObject, path: str, where: str) -> Iterator[FieldErro
 
 def _propagation(mount: JsonObject, path: str, container: JsonObject) -> Iterator[FieldError]:
     where, how = f"{path}.mountPropagation", mount.get("mountPropagation")
-    if how is not None:
-        yield from check.one_of(where, how, _PROPAGATIONS)
+    yield from check.optional(where, how, _PROPAGATIONS)
     if how == "Bidirectional" and not section(container, "securityContext").get("privileged"):
         text = "Bidirectional mount propagation is available only to privileged containers"
         yield problems.forbidden(where, text)
@@ -349,15 +350,7 @@ def check_handlers(container: JsonObject, path: str, spec: JsonObject) -> Iterat
 
 def _probe(probe: JsonObject, path: str, kind: str, grace: int | None) -> Iterator[FieldError]:
     yield from _handler(probe, path, grace)
-    yield from check.none_negative(
-        probe,
-        path,
-        "initialDelaySeconds",
-        "timeoutSeconds",
-        "periodSeconds",
-        "successThreshold",
-        "failureThreshold",
-    )
+    yield from check.none_negative(probe, path, *_PROBE_NUMBERS)
     own, where = probe.get("terminationGracePeriodSeconds"), f"{path}.terminationGracePeriodSeconds"
     if own is not None and own <= 0:
         yield problems.invalid(where, own, "must be greater than 0")

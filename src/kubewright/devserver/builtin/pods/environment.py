@@ -5,15 +5,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.objects import JsonObject
+from kubewright.devserver.objects import JsonObject, items, section, words
 
-VOLUME_FIELDS = (
-    "metadata.annotations",
-    "metadata.labels",
-    "metadata.name",
-    "metadata.namespace",
-    "metadata.uid",
-)
+VOLUME_FIELDS = words("metadata.annotations metadata.labels metadata.name metadata.namespace metadata.uid")
 _NAME = re.compile(r"[ -<>-~]+")
 _NAME_RULE = (
     "a valid environment variable name must consist only of printable ASCII characters other than '='"
@@ -21,27 +15,12 @@ _NAME_RULE = (
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _KNOWN_FIELDS = (
     *VOLUME_FIELDS,
-    "spec.nodeName",
-    "spec.restartPolicy",
-    "spec.serviceAccountName",
-    "spec.schedulerName",
-    "spec.hostNetwork",
-    "status.phase",
-    "status.hostIP",
-    "status.hostIPs",
-    "status.podIP",
-    "status.podIPs",
+    *words("spec.nodeName spec.restartPolicy spec.serviceAccountName spec.schedulerName spec.hostNetwork"),
+    *words("status.phase status.hostIP status.hostIPs status.podIP status.podIPs"),
 )
-_FIELDS = (
-    "metadata.name",
-    "metadata.namespace",
-    "metadata.uid",
-    "spec.nodeName",
-    "spec.serviceAccountName",
-    "status.hostIP",
-    "status.hostIPs",
-    "status.podIP",
-    "status.podIPs",
+_FIELDS = words(
+    "metadata.name metadata.namespace metadata.uid spec.nodeName spec.serviceAccountName status.hostIP "
+    "status.hostIPs status.podIP status.podIPs"
 )
 _RESOURCES = tuple(
     f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "ephemeral-storage", "memory")
@@ -79,10 +58,7 @@ def check_env_from(sources: Sequence[JsonObject], path: str) -> Iterator[FieldEr
         given = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
         for kind in given:
             name, where = source[kind].get("name", ""), f"{path}[{index}].{kind}.name"
-            if not name:
-                yield problems.required(where)
-            else:
-                yield from check.named(where, name, names.generated(names.dns1123_subdomain, name))
+            yield from check.name(where, name, lambda text: names.generated(names.dns1123_subdomain, text))
         if not given:
             yield problems.invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
         elif len(given) > 1:
@@ -160,16 +136,37 @@ def _env_field(reference: JsonObject, path: str) -> Iterator[FieldError]:
 def _key(reference: JsonObject, path: str) -> Iterator[FieldError]:
     name = reference.get("name", "")
     yield from check.named(f"{path}.name", name, names.dns1123_subdomain(name))
-    if not reference.get("key"):
-        yield problems.required(f"{path}.key")
-    else:
-        yield from check.named(f"{path}.key", reference["key"], names.config_key(reference["key"]))
+    yield from check.name(f"{path}.key", reference.get("key"), names.config_key)
 
 
 def _file(reference: JsonObject, path: str) -> Iterator[FieldError]:
-    for name in ("volumeName", "path", "key"):
-        if not reference.get(name):
-            yield problems.required(f"{path}.{name}")
+    key, volume, file = (reference.get(name, "") for name in ("key", "volumeName", "path"))
+    if key:
+        yield from _name(key, f"{path}.key")
+    else:
+        yield problems.required(f"{path}.key")
+    yield from check.name(f"{path}.volumeName", volume, names.dns1123_label)
+    if not file:
+        yield problems.required(f"{path}.path")
+    elif ".." in file.split("/"):
+        yield problems.invalid(f"{path}.path", file, "must not contain '..'")
+
+
+def check_file_volumes(spec: JsonObject, path: str, groups: Sequence[str]) -> Iterator[FieldError]:
+    """Check that variables are read from files in volumes of the type emptyDir."""
+    volumes = {volume.get("name", ""): volume for volume in items(spec, "volumes")}
+    for group in groups:
+        for index, container in enumerate(items(spec, group)):
+            for position, variable in enumerate(items(container, "env")):
+                reference: JsonObject | None = section(variable, "valueFrom").get("fileKeyRef")
+                if reference is None:
+                    continue
+                name = reference.get("volumeName", "")
+                where = f"{path}.{group}[{index}].env[{position}].valueFrom.fileKeyRef.volumeName"
+                if name not in volumes:
+                    yield problems.not_found(where, name)
+                elif volumes[name].get("emptyDir") is None:
+                    yield problems.invalid(where, name, "referenced volume must be of type emptyDir")
 
 
 _CHECKS: dict[str, Callable[[JsonObject, str], Iterator[FieldError]]] = {

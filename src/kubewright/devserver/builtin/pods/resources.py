@@ -6,7 +6,7 @@ from typing import Any
 from kubewright.api import FieldError, Quantity, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.pods.containers import check_claims, check_resources
-from kubewright.devserver.objects import JsonObject, items, section
+from kubewright.devserver.objects import JsonObject, copy, items, section
 
 ResourceList = Mapping[str, Quantity]
 _ZERO = Quantity("0")
@@ -64,8 +64,11 @@ def container_totals(spec: JsonObject, field: str) -> dict[str, Quantity]:
     return {name: max(total.get(name, _ZERO), greatest.get(name, _ZERO)) for name in (*total, *greatest)}
 
 
-def default_pod_resources(spec: JsonObject) -> None:
-    """Set the defaults of pod-level resources; templates do not have any."""
+def default_pod_resources(spec: JsonObject, *, complete: bool = True) -> None:
+    """Set the defaults of pod-level resources from those of the containers; templates do not have any.
+
+    Without `complete`, as before Kubernetes 1.37: no requests without limits, and only limits of huge pages.
+    """
     pod_level: JsonObject | None = spec.get("resources")
     if not pod_level or not (pod_level.get("limits") or pod_level.get("requests")):
         return
@@ -74,17 +77,33 @@ def default_pod_resources(spec: JsonObject) -> None:
     for name, total in container_totals(spec, "limits").items():
         if name.startswith(_HUGE) and name not in requests:
             limits.setdefault(name, str(total))
-    if not limits:
-        return
-    for name, total in container_totals(spec, "requests").items():
+    for name, total in container_totals(spec, "requests").items() if complete or limits else ():
         if name in _RESIZABLE:
             requests.setdefault(name, str(total))
     for name, limit in limits.items():
-        if name in _RESIZABLE or name.startswith(_HUGE):
+        if _of_pod(name):
             requests.setdefault(name, limit)
-    pod_level["limits"] = dict(sorted(limits.items()))
-    if requests:
-        pod_level["requests"] = dict(sorted(requests.items()))
+    containers = [
+        section(section(container, "resources"), "limits")
+        for group in ("containers", "initContainers", "ephemeralContainers")
+        for container in items(spec, group)
+    ]
+    for name, total in container_totals(spec, "limits").items() if complete else ():
+        if _of_pod(name) and name in requests and all(name in given for given in containers):
+            limits.setdefault(name, str(max(total, check.quantity(requests[name]))))
+    for field, given in (("limits", limits), ("requests", requests)):
+        if given:
+            pod_level[field] = dict(sorted(given.items()))
+
+
+def _of_pod(name: str) -> bool:
+    return name in _RESIZABLE or name.startswith(_HUGE)
+
+
+def keep_pod_resources(new: JsonObject, old: JsonObject) -> None:
+    """Keep the pod-level resources of a spec if an update has none: its client may not know the field."""
+    if new.get("resources") is None and old.get("resources") is not None:
+        new["resources"] = copy(old["resources"])
 
 
 def check_pod_resources(spec: JsonObject, path: str) -> Iterator[FieldError]:
@@ -124,9 +143,6 @@ def check_resized_pod(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
     """Check a resize of pod-level resources: only cpu and memory may change, none may be removed."""
     after, before = new.get("resources"), old.get("resources")
     if not (after or before):
-        return
-    if before is not None and after is None:
-        yield problems.forbidden("spec.resources", "pod-level resources cannot be removed")
         return
     for kind in ("requests", "limits"):
         desired, given = section(after or {}, kind), section(before or {}, kind)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin.rules import between, named, required, rules
 from kubewright.devserver.objects import JsonObject, items
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -14,66 +15,21 @@ _POLICIES = ("Honor", "Ignore")
 _ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 
 
-def check_affinity(affinity: JsonObject | None, path: str) -> Iterator[FieldError]:
+def check_affinity(affinity: JsonObject | None, path: str) -> list[FieldError]:
     """Check node affinity, Pod affinity and Pod anti-affinity."""
-    if not affinity:
-        return
-    if (nodes := affinity.get("nodeAffinity")) is not None:
-        yield from _node_affinity(nodes, f"{path}.nodeAffinity")
-    for name in ("podAffinity", "podAntiAffinity"):
-        if (pods := affinity.get(name)) is not None:
-            yield from _pod_affinity(pods, f"{path}.{name}")
+    return _AFFINITY(path, affinity) if affinity else []
 
 
-def _node_affinity(nodes: JsonObject, path: str) -> Iterator[FieldError]:
-    if (required := nodes.get(_REQUIRED)) is not None:
-        yield from check_node_selector(required, f"{path}.{_REQUIRED}")
-    for index, term in enumerate(items(nodes, _PREFERRED)):
-        where = f"{path}.{_PREFERRED}[{index}]"
-        yield from _weight(term, where)
-        yield from _node_term(term.get("preference") or {}, f"{where}.preference", values=False)
+def _node_operator(path: str, item: JsonObject) -> list[FieldError]:
+    if item.get("operator") not in ("Gt", "Lt"):
+        return check.selector_values(path, item)
+    if len(items(item, "values")) == 1:
+        return []
+    text = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+    return [problems.required(f"{path}.values", text)]
 
 
-def check_node_selector(selector: JsonObject, path: str) -> Iterator[FieldError]:
-    """Check a node selector."""
-    terms: Sequence[JsonObject] = items(selector, "nodeSelectorTerms")
-    if not terms:
-        yield problems.required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")
-    for index, term in enumerate(terms):
-        yield from _node_term(term, f"{path}.nodeSelectorTerms[{index}]", values=True)
-
-
-def _node_term(term: JsonObject, path: str, *, values: bool) -> Iterator[FieldError]:
-    for index, item in enumerate(items(term, "matchExpressions")):
-        yield from _node_expression(item, f"{path}.matchExpressions[{index}]", values=values)
-    for index, item in enumerate(items(term, "matchFields")):
-        yield from _node_field(item, f"{path}.matchFields[{index}]")
-
-
-def _node_expression(item: JsonObject, path: str, *, values: bool) -> Iterator[FieldError]:
-    operator, given = item.get("operator", ""), items(item, "values")
-    if operator in ("In", "NotIn"):
-        if not given:
-            text = "must be specified when `operator` is 'In' or 'NotIn'"
-            yield problems.required(f"{path}.values", text)
-    elif operator in ("Exists", "DoesNotExist"):
-        if given:
-            text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            yield problems.forbidden(f"{path}.values", text)
-    elif operator in ("Gt", "Lt"):
-        if len(given) != 1:
-            text = "must be specified single value when `operator` is 'Lt' or 'Gt'"
-            yield problems.required(f"{path}.values", text)
-    else:
-        yield problems.invalid(f"{path}.operator", operator, _INVALID_OPERATOR)
-    key = item.get("key", "")
-    yield from check.named(f"{path}.key", key, names.qualified_name(key))
-    if values:
-        for index, value in enumerate(given):
-            yield from check.named(f"{path}.values[{index}]", value, names.label_value(value))
-
-
-def _node_field(item: JsonObject, path: str) -> Iterator[FieldError]:
+def _node_field(path: str, item: JsonObject) -> Iterator[FieldError]:
     operator, given, key = item.get("operator", ""), items(item, "values"), item.get("key", "")
     if operator not in ("In", "NotIn"):
         yield problems.invalid(f"{path}.operator", operator, _INVALID_OPERATOR)
@@ -87,22 +43,8 @@ def _node_field(item: JsonObject, path: str) -> Iterator[FieldError]:
         yield from check.named(f"{path}.values[{index}]", value, names.dns1123_subdomain(value))
 
 
-def _weight(term: JsonObject, path: str) -> Iterator[FieldError]:
-    weight = term.get("weight", 0)
-    if not 0 < weight <= 100:
-        yield problems.invalid(f"{path}.weight", weight, "must be in the range 1-100")
-
-
-def _pod_affinity(pods: JsonObject, path: str) -> Iterator[FieldError]:
-    for index, term in enumerate(items(pods, _REQUIRED)):
-        yield from _pod_term(term, f"{path}.{_REQUIRED}[{index}]")
-    for index, item in enumerate(items(pods, _PREFERRED)):
-        where = f"{path}.{_PREFERRED}[{index}]"
-        yield from _weight(item, where)
-        yield from _pod_term(item.get("podAffinityTerm") or {}, f"{where}.podAffinityTerm")
-
-
-def _pod_term(term: JsonObject, path: str) -> Iterator[FieldError]:
+def _pod_term(path: str, given: JsonObject | None) -> Iterator[FieldError]:
+    term = given or {}
     selector: JsonObject | None = term.get("labelSelector")
     yield from check.label_selector(f"{path}.labelSelector", selector)
     yield from check.label_selector(f"{path}.namespaceSelector", term.get("namespaceSelector"))
@@ -139,6 +81,36 @@ def _label_keys(
             yield problems.invalid(f"{path}.matchLabelKeys[{index}]", key, text)
 
 
+_WEIGHT = between(1, 100, "must be in the range 1-100")
+_EXPRESSIONS = (
+    ("matchExpressions[]", _node_operator),
+    ("matchExpressions[].key", named(names.qualified_name, empty=True)),
+)
+NODE_SELECTOR = rules(
+    ("nodeSelectorTerms", required("must have at least one node selector term")),
+    (
+        "nodeSelectorTerms[]",
+        rules(
+            *_EXPRESSIONS,
+            ("matchExpressions[].values[]", named(names.label_value)),
+            ("matchFields[]", _node_field),
+        ),
+    ),
+)
+_POD_AFFINITY = rules(
+    (f"{_REQUIRED}[]", _pod_term),
+    (f"{_PREFERRED}[].weight", _WEIGHT),
+    (f"{_PREFERRED}[].podAffinityTerm", _pod_term),
+)
+_AFFINITY = rules(
+    (f"nodeAffinity?.{_REQUIRED}?", NODE_SELECTOR),
+    (f"nodeAffinity?.{_PREFERRED}[].weight", _WEIGHT),
+    (f"nodeAffinity?.{_PREFERRED}[].preference", rules(*_EXPRESSIONS, ("matchFields[]", _node_field))),
+    ("podAffinity?", _POD_AFFINITY),
+    ("podAntiAffinity?", _POD_AFFINITY),
+)
+
+
 def check_spread(constraints: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
     """Check topology spread constraints."""
     for index, item in enumerate(constraints):
@@ -156,8 +128,7 @@ def check_spread(constraints: Sequence[JsonObject], path: str) -> Iterator[Field
                 break
         yield from _min_domains(item.get("minDomains"), action, f"{where}.minDomains")
         for field in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-            if (policy := item.get(field)) is not None:
-                yield from check.one_of(f"{where}.{field}", policy, _POLICIES)
+            yield from check.optional(f"{where}.{field}", item.get(field), _POLICIES)
         yield from _label_keys(items(item, "matchLabelKeys"), (), selector, where)
         yield from check.label_selector(f"{where}.labelSelector", selector)
 

@@ -6,6 +6,7 @@ from typing import Any
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin import ip_checks
+from kubewright.devserver.builtin.pods.annotations import check_pod_annotations
 from kubewright.devserver.builtin.pods.containers import (
     PROBES,
     Volumes,
@@ -15,10 +16,12 @@ from kubewright.devserver.builtin.pods.containers import (
     default_container,
     host_port_conflicts,
 )
-from kubewright.devserver.builtin.pods.resources import check_pod_resources, default_pod_resources
+from kubewright.devserver.builtin.pods.environment import check_file_volumes
+from kubewright.devserver.builtin.pods.resources import check_pod_resources
 from kubewright.devserver.builtin.pods.scheduling import check_affinity, check_spread, check_tolerations
 from kubewright.devserver.builtin.pods.security import check_os, check_pod_security
 from kubewright.devserver.builtin.pods.volumes import check_volumes, default_volume
+from kubewright.devserver.builtin.rules import between, named, one_of, rules
 from kubewright.devserver.objects import JsonObject, items, section
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
@@ -27,9 +30,12 @@ _MAX_INT32 = 2147483647
 _GROUPS = ("containers", "initContainers")
 _ONLY_SIDECARS = "may not be set for init containers without restartPolicy=Always"
 _NEVER_EPHEMERAL = "cannot be set for an Ephemeral Container"
-_NOT_EPHEMERAL = ("ports", "resources", "resizePolicy", "restartPolicy", *PROBES, "lifecycle")
-# These are not pointers in Go: an empty value counts as not set.
-_PLAIN_STRUCTS = ("ports", "resources", "resizePolicy")
+_NOT_EPHEMERAL = (
+    *("ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules", *PROBES, "lifecycle"),
+)
+
+
+_ALL_GROUPS = ("initContainers", "containers", "ephemeralContainers")
 
 
 def template_of(holder: JsonObject) -> JsonObject:
@@ -56,9 +62,20 @@ def default_pod_spec(spec: JsonObject) -> None:
         spec["serviceAccountName"] = spec["serviceAccount"]
     for volume in items(spec, "volumes"):
         default_volume(volume)
-    for group in ("initContainers", "containers", "ephemeralContainers"):
+    for group in _ALL_GROUPS:
         for container in items(spec, group):
-            default_container(container, host_network=bool(spec.get("hostNetwork")))
+            default_container(container)
+
+
+def default_host_ports(spec: JsonObject) -> None:
+    """Set the host ports of a Pod in the host's network; templates keep them missing."""
+    if not spec.get("hostNetwork"):
+        return
+    for group in _GROUPS:
+        for container in items(spec, group):
+            for port in items(container, "ports"):
+                if not port.get("hostPort") and port.get("containerPort"):
+                    port["hostPort"] = port["containerPort"]
 
 
 def default_requests(spec: JsonObject) -> None:
@@ -71,7 +88,6 @@ def default_requests(spec: JsonObject) -> None:
             missing = {name: value for name, value in limits.items() if name not in requests}
             if missing:
                 resources["requests"] = {**requests, **missing}
-    default_pod_resources(spec)
 
 
 def check_pod_spec(spec: JsonObject, path: str, pod: JsonObject | None = None) -> list[FieldError]:
@@ -99,11 +115,9 @@ def check_pod_spec(spec: JsonObject, path: str, pod: JsonObject | None = None) -
     errors += check_spread(items(spec, "topologySpreadConstraints"), f"{path}.topologySpreadConstraints")
     errors += _host_users(spec, path)
     errors += _hostname_override(spec, path)
-    errors += _names(spec, path)
-    errors += check_tolerations(items(spec, "tolerations"), f"{path}.tolerations")
-    errors += _host_aliases(items(spec, "hostAliases"), f"{path}.hostAliases")
-    errors += _classes(spec, path)
+    errors += _OPTIONAL_FIELDS(path, spec)
     errors += check_os(spec, path)
+    errors += check_file_volumes(spec, path, _ALL_GROUPS)
     return errors
 
 
@@ -113,6 +127,7 @@ def check_template(template: JsonObject, path: str) -> list[FieldError]:
     errors = check.labels(f"{path}.labels", metadata.get("labels"))
     for key in section(metadata, "annotations"):
         errors += check.named(f"{path}.annotations", key, names.qualified_name(key.lower()))
+    errors += check_pod_annotations(template, f"{path}.annotations")
     errors += check_pod_spec(section(template, "spec"), f"{path}.spec")
     if section(template, "spec").get("ephemeralContainers"):
         text = "ephemeral containers not allowed in pod template"
@@ -136,9 +151,31 @@ def _containers(spec: JsonObject, path: str, volumes: Volumes) -> Iterator[Field
     yield from host_port_conflicts(containers, path)
 
 
-def _restart_policy(container: JsonObject, path: str) -> Iterator[FieldError]:
-    if (policy := container.get("restartPolicy")) is not None:
-        yield from check.one_of(f"{path}.restartPolicy", policy, ("Always", "Never", "OnFailure"))
+_RESTART_ACTIONS = ("Restart", "RestartAllContainers")
+_MAX_RESTART_RULES = 20
+_MAX_EXIT_CODES = 255
+
+
+def _restart_policy(container: JsonObject, path: str, *, init: bool = False) -> Iterator[FieldError]:
+    policy, found = container.get("restartPolicy"), items(container, "restartPolicyRules")
+    if policy is None and found:
+        text = "must specify restartPolicy when restart rules are used"
+        yield problems.required(f"{path}.restartPolicy", text)
+    yield from check.optional(f"{path}.restartPolicy", policy, ("Always", "Never", "OnFailure"))
+    if policy is None and init:
+        return
+    if len(found) > _MAX_RESTART_RULES:
+        yield problems.too_many(f"{path}.restartPolicyRules", len(found), _MAX_RESTART_RULES)
+    for index, rule in enumerate(found):
+        where, codes = f"{path}.restartPolicyRules[{index}]", rule.get("exitCodes")
+        yield from check.one_of(f"{where}.action", rule.get("action", ""), _RESTART_ACTIONS)
+        if codes is None:
+            yield problems.required(f"{where}.exitCodes", "must be specified")
+            continue
+        yield from check.one_of(f"{where}.exitCodes.operator", codes.get("operator", ""), ("In", "NotIn"))
+        if len(items(codes, "values")) > _MAX_EXIT_CODES:
+            count = len(items(codes, "values"))
+            yield problems.too_many(f"{where}.exitCodes.values", count, _MAX_EXIT_CODES)
 
 
 def _init_containers(spec: JsonObject, path: str, volumes: Volumes) -> Iterator[FieldError]:
@@ -146,7 +183,7 @@ def _init_containers(spec: JsonObject, path: str, volumes: Volumes) -> Iterator[
     for index, container in enumerate(items(spec, "initContainers")):
         where, name = f"{path}[{index}]", container.get("name", "")
         yield from check_container(container, where, volumes, spec)
-        yield from _restart_policy(container, where)
+        yield from _restart_policy(container, where, init=True)
         if name in seen:
             yield problems.duplicate(f"{where}.name", name)
         elif name:
@@ -179,7 +216,8 @@ def _ephemeral_containers(spec: JsonObject, path: str, volumes: Volumes) -> Iter
             yield problems.not_found(f"{where}.targetContainerName", target)
         for field in _NOT_EPHEMERAL:
             given = container.get(field)
-            if given or (given is not None and field not in _PLAIN_STRUCTS):
+            # The resources are not a pointer or a list in Go: an empty value counts as not set.
+            if given or (given is not None and field != "resources"):
                 yield problems.forbidden(f"{where}.{field}", _NEVER_EPHEMERAL)
         for position, mount in enumerate(items(container, "volumeMounts")):
             for field in ("subPath", "subPathExpr"):
@@ -227,10 +265,7 @@ def _dns_config(spec: JsonObject, path: str) -> Iterator[FieldError]:
 
 
 def _gates(spec: JsonObject, path: str) -> Iterator[FieldError]:
-    for index, gate in enumerate(items(spec, "readinessGates")):
-        kind = gate.get("conditionType", "")
-        where = f"{path}.readinessGates[{index}].conditionType"
-        yield from check.named(where, kind, names.qualified_name(kind))
+    yield from _READINESS_GATES(path, spec)
     seen: set[str] = set()
     for index, gate in enumerate(items(spec, "schedulingGates")):
         where, name = f"{path}.schedulingGates[{index}]", gate.get("name", "")
@@ -269,10 +304,7 @@ def _resource_claims(claims: Sequence[JsonObject], path: str) -> Iterator[FieldE
         if len(given) != 1:
             both = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
             none = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-            shown = {
-                "Name": name,
-                **{field[0].upper() + field[1:]: value for field, value in sources.items()},
-            }
+            shown = {"Name": name, **check.struct(claim, "resourceClaimName resourceClaimTemplateName", None)}
             yield check.invalid_struct(where, shown, both if given else none)
         for field in given:
             yield from check.named(f"{where}.{field}", claim[field], names.dns1123_subdomain(claim[field]))
@@ -290,34 +322,19 @@ def _hostname_override(spec: JsonObject, path: str) -> Iterator[FieldError]:
     yield from check.named(where, name, names.dns1123_subdomain(name))
 
 
-def _names(spec: JsonObject, path: str) -> Iterator[FieldError]:
-    for field in ("serviceAccountName", "nodeName"):
-        if value := spec.get(field):
-            yield from check.named(f"{path}.{field}", value, names.dns1123_subdomain(value))
-    deadline = spec.get("activeDeadlineSeconds")
-    if deadline is not None and not 1 <= deadline <= _MAX_INT32:
-        text = f"must be between 1 and {_MAX_INT32}, inclusive"
-        yield problems.invalid(f"{path}.activeDeadlineSeconds", deadline, text)
-    for field in ("hostname", "subdomain"):
-        if value := spec.get(field):
-            yield from check.named(f"{path}.{field}", value, names.dns1123_label(value))
-
-
-def _host_aliases(aliases: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
-    for index, alias in enumerate(aliases):
-        yield from ip_checks.address(f"{path}[{index}].ip", alias.get("ip", ""))
-        for position, name in enumerate(items(alias, "hostnames")):
-            where = f"{path}[{index}].hostnames[{position}]"
-            yield from check.named(where, name, names.dns1123_subdomain(name))
-
-
-def _classes(spec: JsonObject, path: str) -> Iterator[FieldError]:
-    if value := spec.get("priorityClassName"):
-        yield from check.named(f"{path}.priorityClassName", value, names.dns1123_subdomain(value))
-    if (value := spec.get("runtimeClassName")) is not None:
-        yield from check.named(f"{path}.runtimeClassName", value, names.dns1123_subdomain(value))
-    if (value := spec.get("preemptionPolicy")) is not None:
-        choices = ("PreemptLowerPriority", "Never")
-        yield from check.choice(f"{path}.preemptionPolicy", value, choices)
-    if (overhead := spec.get("overhead")) is not None:
-        yield from check_resources({"limits": overhead}, f"{path}.overhead")
+_READINESS_GATES = rules(("readinessGates[].conditionType", named(names.qualified_name, empty=True)))
+_SUBDOMAIN, _LABEL = named(names.dns1123_subdomain), named(names.dns1123_label)
+_OPTIONAL_FIELDS = rules(
+    ("serviceAccountName", _SUBDOMAIN),
+    ("nodeName", _SUBDOMAIN),
+    ("activeDeadlineSeconds?", between(1, _MAX_INT32, f"must be between 1 and {_MAX_INT32}, inclusive")),
+    ("hostname", _LABEL),
+    ("subdomain", _LABEL),
+    ("tolerations?", lambda path, found: check_tolerations(found, path)),
+    ("hostAliases[].ip", lambda path, address: ip_checks.address(path, address or "")),
+    ("hostAliases[].hostnames[]", named(names.dns1123_subdomain, empty=True)),
+    ("priorityClassName", _SUBDOMAIN),
+    ("runtimeClassName?", named(names.dns1123_subdomain, empty=True)),
+    ("preemptionPolicy?", one_of("PreemptLowerPriority", "Never", required=True)),
+    ("overhead?", lambda path, overhead: check_resources({"limits": overhead}, path)),
+)

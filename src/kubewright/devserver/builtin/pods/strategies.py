@@ -1,18 +1,26 @@
 """Pods and PodTemplates: lifecycle, and what an update may change."""
 
 from kubewright.api import FieldError, names, problems
-from kubewright.devserver.builtin.pods.resources import qos_class
+from kubewright.devserver.builtin.pods.annotations import check_changed_annotations, check_pod_annotations
+from kubewright.devserver.builtin.pods.resources import default_pod_resources, keep_pod_resources, qos_class
 from kubewright.devserver.builtin.pods.spec import (
     check_pod_spec,
     check_template,
+    default_host_ports,
     default_pod_spec,
     default_requests,
     template_of,
 )
-from kubewright.devserver.builtin.pods.status import COLUMNS, check_pod_status, pod_row, sync_addresses
+from kubewright.devserver.builtin.pods.status import COLUMNS, pod_row
+from kubewright.devserver.builtin.pods.status_writes import check_pod_status, keep_pod_status, sync_addresses
 from kubewright.devserver.builtin.pods.subresources import ENDPOINTS, PARTS, bind
-from kubewright.devserver.builtin.pods.warnings import warn_about_pod, warn_about_template
+from kubewright.devserver.builtin.pods.warnings import (
+    warn_about_pod,
+    warn_about_pod_status,
+    warn_about_template,
+)
 from kubewright.devserver.builtin.printing import NAME, Cell, cell, container_cells, labels_text, printed
+from kubewright.devserver.builtin.rules import validated
 from kubewright.devserver.builtin.writes import flag_at, restore, text_at
 from kubewright.devserver.objects import JsonObject, copy, items, section
 from kubewright.devserver.strategy import Strategy, TableColumn
@@ -30,12 +38,14 @@ def _default(pod: JsonObject) -> None:
     spec: JsonObject = pod.setdefault("spec", {})
     default_pod_spec(spec)
     default_requests(spec)
+    default_host_ports(spec)
     sync_addresses(section(pod, "status"))
     spec.setdefault("enableServiceLinks", True)
 
 
 def _prepare_create(pod: JsonObject) -> None:
     _non_negative_grace(pod)
+    default_pod_resources(pod["spec"])
     status: JsonObject = {"phase": "Pending", "qosClass": qos_class(pod)}
     pod["status"] = status
     if pod["spec"].get("schedulingGates"):
@@ -47,6 +57,7 @@ def _prepare_create(pod: JsonObject) -> None:
 
 def _prepare_update(new: JsonObject, old: JsonObject) -> None:
     _non_negative_grace(new)
+    keep_pod_resources(new["spec"], old["spec"])
     new["status"] = copy(section(old, "status"))
 
 
@@ -59,8 +70,7 @@ def _prepare_status_update(new: JsonObject, old: JsonObject) -> None:
     restore(new, old, "spec")
     new["metadata"].pop("deletionTimestamp", None)
     restore(new["metadata"], old["metadata"], "ownerReferences")
-    if known := section(old, "status").get("qosClass"):
-        new.setdefault("status", {})["qosClass"] = known
+    keep_pod_status(new.setdefault("status", {}), section(old, "status"))
 
 
 def _grace_period(pod: JsonObject, requested: int | None) -> int | None:
@@ -72,7 +82,8 @@ def _grace_period(pod: JsonObject, requested: int | None) -> int | None:
 
 
 def _validate(pod: JsonObject) -> list[FieldError]:
-    errors = check_pod_spec(pod["spec"], "spec", pod) + _tokens_without_account(pod["spec"])
+    errors = [*check_pod_annotations(pod, "metadata.annotations")]
+    errors += check_pod_spec(pod["spec"], "spec", pod) + _tokens_without_account(pod["spec"])
     errors += _images_with_whitespace(pod["spec"])
     if pod["spec"].get("ephemeralContainers"):
         errors.append(problems.forbidden("spec.ephemeralContainers", "cannot be set on create"))
@@ -84,6 +95,7 @@ def _validate(pod: JsonObject) -> list[FieldError]:
 
 def _validate_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     errors = check_pod_spec(new["spec"], "spec", new) + _tokens_without_account(new["spec"])
+    errors += check_changed_annotations(new, old)
     for group in ("containers", "initContainers"):
         after, before = items(new["spec"], group), items(old["spec"], group)
         if len(after) != len(before):
@@ -172,10 +184,6 @@ def _addresses(pod: JsonObject) -> str:
     return ",".join(item.get("ip", "") for item in items(section(pod, "status"), "podIPs"))
 
 
-def _default_template(obj: JsonObject) -> None:
-    default_pod_spec(template_of(obj)["spec"])
-
-
 def _validate_template(obj: JsonObject) -> list[FieldError]:
     return check_template(obj["template"], "template")
 
@@ -190,9 +198,11 @@ STRATEGIES = {
         validate_update=_validate_update,
         validate_status_update=check_pod_status,
         warnings=warn_about_pod,
+        status_warnings=warn_about_pod_status,
         has_generation=True,
         grace_period=_grace_period,
         returns_deleted=True,
+        indexed_field="spec.nodeName",
         selectable_fields={
             "spec.nodeName": text_at("spec", "nodeName"),
             "spec.restartPolicy": text_at("spec", "restartPolicy"),
@@ -221,9 +231,8 @@ STRATEGIES = {
     ),
     ("", "Binding"): Strategy(endpoints={"": bind}),
     ("", "PodTemplate"): Strategy(
-        default=_default_template,
-        validate=_validate_template,
-        validate_update=lambda new, old: _validate_template(new),
+        default=lambda obj: default_pod_spec(template_of(obj)["spec"]),
+        **validated(_validate_template),
         warnings=warn_about_template("template"),
         name_check=names.dns1123_subdomain,
         has_generation=True,

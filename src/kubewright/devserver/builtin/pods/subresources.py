@@ -1,11 +1,17 @@
-"""Subresources of Pods: binding, eviction, ephemeral containers, resize, and what only a kubelet can answer."""
+"""Subresources of Pods: binding, eviction, ephemeral containers, resize, and what only a kubelet can serve."""
 
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 
-from kubewright.api import FieldError, label_selector, problems
-from kubewright.devserver.builtin.pods.resources import check_resized_pod, qos_class
+from kubewright.api import FieldError, label_selector, names, problems
+from kubewright.devserver.builtin.pods.resources import (
+    check_resized_pod,
+    default_pod_resources,
+    keep_pod_resources,
+    qos_class,
+)
 from kubewright.devserver.builtin.pods.spec import check_pod_spec
+from kubewright.devserver.builtin.rules import FieldRule, named, one_of, required, rules
 from kubewright.devserver.builtin.writes import restore
 from kubewright.devserver.objects import JsonObject, copy, items, section
 from kubewright.devserver.objects.status import StatusError, success
@@ -31,18 +37,40 @@ _RESIZED = ("resources", "resizePolicy")
 _MUTABLE = ("cpu", "memory")
 
 
+_ANY_TARGET = rules(("{kind}.kind", one_of("Node", "<empty>")), ("name", required()))
+_TARGET = rules(
+    ("{kind}.kind", one_of("Node", "<empty>")),
+    ("name", required()),
+    ("{!kind}.name", named(names.dns1123_subdomain)),
+    ("{kind=Node}.name", named(names.dns1123_subdomain)),
+)
+
+
 async def bind(call: EndpointRequest) -> EndpointResult:
     """Assign a Pod to a node."""
+    return await _bind(call, _TARGET)
+
+
+async def bind_to_any_name(call: EndpointRequest) -> EndpointResult:
+    """Assign a Pod to a node, whose name can be any text."""
+    return await _bind(call, _ANY_TARGET)
+
+
+async def _bind(call: EndpointRequest, check_target: FieldRule) -> EndpointResult:
     body = call.body or {}
     metadata: JsonObject = section(body, "metadata")
     # A POST to bindings has the name of the Pod only in the body.
     name = call.name or metadata.get("name", "")
     if metadata.get("name", name) != name:
         raise StatusError.bad_request("name in URL does not match name in Binding object")
-    node = section(body, "target").get("name", "")
-    if not node:
-        raise StatusError.unknown(str(problems.required("target.name")))
+    target: JsonObject = section(body, "target")
+    node = target.get("name", "")
+    if errors := list(check_target("target", target)):
+        texts = [str(error) for error in errors]
+        raise StatusError.unknown(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
     await call.run_validating_admission(body)
+    if not name:
+        raise StatusError.bad_request("Name parameter required.")
 
     def assign(pod: JsonObject) -> None:
         if reason := _binding_conflict(pod):
@@ -346,6 +374,8 @@ def _only_resources(new: JsonObject, old: JsonObject) -> None:
             found = desired[group].get(item.get("name"))
             for name in _RESIZED if found is not None else ():
                 restore(item, found or {}, name)
+    keep_pod_resources(new["spec"], old["spec"])
+    default_pod_resources(new["spec"])
     restore(new, old, "status")
 
 

@@ -1,37 +1,62 @@
 """Volumes of Pods and of the cluster, and the spec of a claim: defaults and validation."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kubewright.api import FieldError, Quantity, names, problems
 from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin.pod_certificates import (
+    check_signer_name,
+    check_user_annotations,
+    trust_bundle_name,
+)
 from kubewright.devserver.builtin.pods.containers import PULL_POLICIES, pull_policy
 from kubewright.devserver.builtin.pods.environment import VOLUME_FIELDS, check_field, check_resource
-from kubewright.devserver.builtin.rules import FieldRule, between, named, one_of, required, rules
-from kubewright.devserver.objects import JsonObject, items, section
+from kubewright.devserver.builtin.rules import FieldRule, between, defaults, named, one_of, required, rules
+from kubewright.devserver.objects import JsonObject, items, section, words
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")
-_DEFAULT_FILE_MODE = 0o644
 _MIN_TOKEN_SECONDS = 600
 _MAX_TOKEN_SECONDS = 1 << 32
+CERTIFICATE_PATHS = ("credentialBundlePath", "keyPath", "certificateChainPath")
+"""The fields of a `podCertificate` source that name a file."""
+_KEY_TYPES = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
+_HOUR, _DAY = 3600, 24 * 3600
+_MAX_CERTIFICATE_DAYS = 91
 _ISCSI_FORMS = {
     "iqn": r"iqn\.\d{4}-\d{2}\.([a-z0-9-_.]+)(:[^,;*&$|\s]+)$",
     "eui": r"^eui.[a-zA-Z0-9]{16}$",
     "naa": r"^naa.([a-zA-Z0-9]{16}|[a-zA-Z0-9]{32})$",
 }
+_HOST_AND_PORT = re.compile(r"(?:\[[^\[\]]*\]|[^:\[\]]*):[^:\[\]]*", re.DOTALL)
+_LONG_TARGET = (
+    "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "
+    "if iscsi.initiatorName is specified."
+)
 _MANAGED_DISK = (
     "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
 )
 _BLOB_DISK = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
-_WITH_FILE_MODE = ("secret", "configMap", "downwardAPI", "projected")
-_SOURCE_DEFAULTS: dict[str, JsonObject] = {
-    "iscsi": {"iscsiInterface": "default"},
-    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
-    "azureDisk": {"cachingMode": "ReadWrite", "kind": "Shared", "fsType": "ext4", "readOnly": False},
-    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
-    "hostPath": {"type": ""},
+_FILES = ("defaultMode", 0o644)
+_SOURCE_DEFAULTS: Mapping[str, Callable[[JsonObject], None]] = {
+    "secret": defaults(_FILES),
+    "configMap": defaults(_FILES),
+    "downwardAPI": defaults(_FILES, ("items[].fieldRef?.apiVersion", "v1")),
+    "projected": defaults(
+        _FILES,
+        ("sources[].serviceAccountToken?.expirationSeconds", 3600),
+        ("sources[].downwardAPI?.items[].fieldRef?.apiVersion", "v1"),
+    ),
+    "ephemeral": defaults(("volumeClaimTemplate?.spec.volumeMode", "Filesystem")),
+    "hostPath": defaults(("type", "")),
+    "iscsi": defaults(("iscsiInterface!", "default")),
+    "rbd": defaults(("pool!", "rbd"), ("user!", "admin"), ("keyring!", "/etc/ceph/keyring")),
+    "azureDisk": defaults(
+        ("cachingMode", "ReadWrite"), ("kind", "Shared"), ("fsType", "ext4"), ("readOnly", False)
+    ),
+    "scaleIO": defaults(("storageMode!", "ThinProvisioned"), ("fsType!", "xfs")),
 }
 
 
@@ -39,44 +64,22 @@ def default_volume(volume: JsonObject) -> None:
     """Set the defaults of a Pod's volume."""
     if all(name == "name" for name in volume):
         volume["emptyDir"] = {}
-    for kind in _WITH_FILE_MODE:
-        if volume.get(kind) is not None:
-            volume[kind].setdefault("defaultMode", _DEFAULT_FILE_MODE)
     default_source(volume)
-    for source in items(section(volume, "projected"), "sources"):
-        token = source.get("serviceAccountToken")
-        if token is not None:
-            token.setdefault("expirationSeconds", 3600)
-        _default_downward_items(source.get("downwardAPI"))
-    _default_downward_items(volume.get("downwardAPI"))
-    if volume.get("ephemeral") is not None:
-        template: JsonObject | None = volume["ephemeral"].get("volumeClaimTemplate")
-        if template is not None:
-            default_claim_spec(template.setdefault("spec", {}))
     if volume.get("image") is not None:
         volume["image"].setdefault("pullPolicy", pull_policy(volume["image"].get("reference", "")))
 
 
 def default_source(holder: JsonObject) -> None:
     """Set the defaults of a volume source, in a Pod's volume or in the spec of a PersistentVolume."""
-    for kind, defaults in _SOURCE_DEFAULTS.items():
-        source = holder.get(kind)
-        if source is not None:
-            for name, value in defaults.items():
-                # The fields of an azureDisk are pointers: an empty string is a value.
-                if source.get(name) is None or (source[name] == "" and kind != "azureDisk"):
-                    source[name] = value
+    for kind, source in holder.items():
+        fill = _SOURCE_DEFAULTS.get(kind)
+        if fill is not None and source is not None:
+            fill(source)
 
 
 def default_claim_spec(spec: JsonObject) -> None:
     """Set the defaults of a claim's spec."""
     spec.setdefault("volumeMode", "Filesystem")
-
-
-def _default_downward_items(source: JsonObject | None) -> None:
-    for item in items(source or {}, "items"):
-        if item.get("fieldRef") is not None:
-            item["fieldRef"].setdefault("apiVersion", "v1")
 
 
 def check_volumes(
@@ -91,10 +94,7 @@ def check_volumes(
     for index, volume in enumerate(volumes):
         where, name = f"{path}[{index}]", volume.get("name", "")
         found = list(_check_volume(volume, where, pod))
-        if not name:
-            found.append(problems.required(f"{where}.name"))
-        else:
-            found += check.named(f"{where}.name", name, names.dns1123_label(name))
+        found += check.name(f"{where}.name", name, names.dns1123_label)
         if name in usable:
             found.append(problems.duplicate(f"{where}.name", name))
         if found:
@@ -124,14 +124,17 @@ def _check_volume(volume: JsonObject, path: str, pod: str) -> Iterator[FieldErro
             yield problems.invalid(f"{path}.name", volume["name"], shown)
     for extra in kinds[1:]:
         text = "may not specify more than 1 volume type"
-        yield problems.forbidden(f"{path}.{_SHOWN_NAMES.get(extra, extra)}", text)
+        yield problems.forbidden(f"{path}.{_EXTRA_NAMES.get(extra, extra)}", text)
+    iscsi, name = section(volume, "iscsi"), volume.get("name", "")
+    if iscsi.get("initiatorName") is not None and _is_long_target(name, iscsi):
+        yield problems.invalid(f"{path}.name", name, _LONG_TARGET)
 
 
 def check_source(
     kind: str, source: JsonObject, path: str, *, of_cluster: bool = False
 ) -> Iterator[FieldError]:
     """Check the source of a volume that is at a path: of a Pod's volume, or of a PersistentVolume."""
-    rule = None if of_cluster and kind in _ONLY_IN_PODS else _SOURCES.get(kind)
+    rule = _CLUSTER_SOURCES.get(kind) if of_cluster else _SOURCES.get(kind)
     if rule is not None:
         yield from rule(f"{path}.{_SHOWN_NAMES.get(kind, kind)}", source)
 
@@ -194,17 +197,17 @@ def _iscsi_name(
         yield problems.invalid(path, name, "must be valid format")
 
 
+def _is_long_target(volume: str, source: JsonObject) -> bool:
+    return len(f"{volume}:{source.get('targetPortal', '')}".encode()) > 64
+
+
 def check_iscsi_volume(source: JsonObject, path: str, volume: str) -> Iterator[FieldError]:
     """Check the iSCSI source of a PersistentVolume with this name."""
     portal, iqn, initiator = source.get("targetPortal", ""), source.get("iqn"), source.get("initiatorName")
     if not portal:
         yield problems.required(f"{path}.targetPortal")
-    if initiator is not None and len(f"{volume}:{portal}".encode()) > 64:
-        text = (
-            "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "
-            "if iscsi.initiatorName is specified."
-        )
-        yield problems.invalid(f"{path}.targetportal", portal, text)
+    if initiator is not None and _is_long_target(volume, source):
+        yield problems.invalid(f"{path}.targetportal", portal, _LONG_TARGET)
     yield from _iscsi_name(f"{path}.iqn", iqn, "") if iqn else [problems.required(f"{path}.iqn")]
     yield from _LUN(f"{path}.lun", source.get("lun"))
     yield from _iscsi_secret(path, source)
@@ -236,6 +239,47 @@ def _fibre_channel(path: str, source: JsonObject) -> Iterator[FieldError]:
         yield problems.required(f"{path}.lun", "lun is required if targetWWNs is specified")
     elif ports:
         yield from _LUN(f"{path}.lun", source["lun"])
+
+
+def _flocker(path: str, source: JsonObject) -> Iterator[FieldError]:
+    name, uuid = source.get("datasetName", ""), source.get("datasetUUID", "")
+    if not name and not uuid:
+        yield problems.required(path, "one of datasetName and datasetUUID is required")
+    if name and uuid:
+        text = "datasetName and datasetUUID can not be specified simultaneously"
+        yield problems.invalid(path, "resource", text)
+    if "/" in name:
+        yield problems.invalid(f"{path}.datasetName", name, "must not contain '/'")
+
+
+def _quobyte(path: str, source: JsonObject) -> Iterator[FieldError]:
+    registry = source.get("registry", "")
+    text = "must be a host:port pair or multiple pairs separated by commas"
+    if not registry:
+        yield problems.required(f"{path}.registry", text)
+    elif len(source.get("tenant", "").encode()) > 64:
+        yield problems.required(
+            f"{path}.tenant", "must be a UUID and may not exceed a length of 64 characters"
+        )
+    else:
+        for pair in registry.split(","):
+            if not _HOST_AND_PORT.fullmatch(pair):
+                yield problems.invalid(f"{path}.registry", registry, text)
+
+
+def _flex_options(path: str, options: Mapping[str, str] | None) -> Iterator[FieldError]:
+    for name in options or ():
+        if f".{name.partition('/')[0].lower()}".endswith((".kubernetes.io", ".k8s.io")):
+            text = "kubernetes.io and k8s.io namespaces are reserved"
+            yield problems.invalid(f"{path}[{name}]", name, text)
+
+
+def _endpoints_namespace(path: str, name: str) -> Iterator[FieldError]:
+    if not name:
+        text = "if the endpointnamespace is set, it must be a valid namespace name"
+        yield problems.invalid(path, name, text)
+    else:
+        yield from check.named(path, name, names.dns1123_label(name))
 
 
 def _azure_uri(path: str, source: JsonObject) -> Iterator[FieldError]:
@@ -301,8 +345,72 @@ def _projected_sources(path: str, source: JsonObject) -> Iterator[FieldError]:
             expiration = f"{where}.serviceAccountToken.expirationSeconds"
             yield from check_token_expiration(expiration, token.get("expirationSeconds"))
             yield from _file_path(f"{path}.path", token.get("path"))
+            yield from _user(f"{where}.serviceAccountToken.user", token.get("user"))
+        if (bundle := part.get("clusterTrustBundle")) is not None:
+            yield from _trust_bundle(f"{where}.clusterTrustBundle", bundle)
+            yield from once(bundle.get("path", ""), bundle.get("path", ""))
+        if (certificate := part.get("podCertificate")) is not None:
+            yield from _pod_certificate(f"{where}.podCertificate", certificate)
+            used = [certificate[field] for field in CERTIFICATE_PATHS if certificate.get(field)]
+            for file in used:
+                yield from once(file, file)
+            if not used:
+                text = "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"
+                yield problems.required(f"{where}.podCertificate", text)
         if sum(value is not None for value in part.values()) > 1:
             yield problems.forbidden(where, "may not specify more than 1 volume type per source")
+
+
+def _user(path: str, value: int | None) -> Iterator[FieldError]:
+    if value is not None and not 0 <= value < 1 << 31:
+        yield problems.invalid(path, value, "must be between 0 and 2147483647, inclusive")
+
+
+def _trust_bundle(path: str, source: JsonObject) -> Iterator[FieldError]:
+    name, signer = source.get("name"), source.get("signerName")
+    if name is not None and signer is not None:
+        shown = check.struct(source, "name signerName labelSelector optional path user", None)
+        yield check.invalid_struct(path, shown, "only one of name and signerName may be used")
+    elif name is not None:
+        if not name:
+            yield problems.required(f"{path}.name", "must be a valid object name")
+        owner = name.rpartition(":")[0].replace(":", "/")
+        for text in trust_bundle_name(name, owner):
+            yield problems.invalid(f"{path}.name", name, f"not a valid clustertrustbundlename: {text}")
+        if (selector := source.get("labelSelector")) is not None:
+            text = "labelSelector must be unset if name is specified"
+            yield check.invalid_struct(f"{path}.labelSelector", selector, text)
+    elif signer is not None:
+        if not signer:
+            yield problems.required(f"{path}.signerName", "must be a valid signer name")
+        yield from check_signer_name(f"{path}.signerName", signer)
+        yield from check.label_selector(f"{path}.labelSelector", source.get("labelSelector"))
+    else:
+        yield problems.required(path, "either name or signerName must be specified")
+    yield from _user(f"{path}.user", source.get("user"))
+    yield from _file_path(f"{path}.path", source.get("path"))
+
+
+def _pod_certificate(path: str, source: JsonObject) -> Iterator[FieldError]:
+    signer, seconds = source.get("signerName", ""), source.get("maxExpirationSeconds")
+    yield from check_signer_name(f"{path}.signerName", signer)
+    yield from check_user_annotations(f"{path}.userAnnotations", source.get("userAnnotations"))
+    yield from _user(f"{path}.user", source.get("user"))
+    yield from check.one_of(f"{path}.keyType", source.get("keyType", ""), _KEY_TYPES)
+    if seconds is not None:
+        host = signer.partition("/")[0]
+        standard = host == "kubernetes.io" or host.endswith(".kubernetes.io")
+        most = _DAY if standard else _MAX_CERTIFICATE_DAYS * _DAY
+        field = f"{path}.maxExpirationSeconds"
+        if seconds < _HOUR:
+            text = f"if provided, maxExpirationSeconds must be >= {_HOUR}"
+            yield problems.invalid(field, seconds, text)
+        if seconds > most:
+            text = f"if provided, maxExpirationSeconds must be <= {most}"
+            yield problems.invalid(field, seconds, text)
+    for field in CERTIFICATE_PATHS:
+        if source.get(field):
+            yield from _file_path(f"{path}.{field}", source[field])
 
 
 def _claim_template(path: str, template: JsonObject | None) -> Iterator[FieldError]:
@@ -332,6 +440,11 @@ _KEY_TO_PATH: FieldRule = rules(("key", required()), ("path", _file_path), ("mod
 _HOST_TYPES = one_of(
     "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"
 )
+_STORAGE_OS: tuple[tuple[str, FieldRule], ...] = (
+    ("volumeName", named(names.dns1123_label, required=True)),
+    ("volumeNamespace", named(names.dns1123_label)),
+    ("secretRef?.name", required()),
+)
 _SOURCES: Mapping[str, FieldRule] = {
     "emptyDir": rules(("sizeLimit", _size_limit)),
     "hostPath": rules(
@@ -351,16 +464,19 @@ _SOURCES: Mapping[str, FieldRule] = {
         ("", _iscsi_secret, _iscsi_initiator),
     ),
     "glusterfs": _needs("endpoints", "path"),
+    "flocker": _flocker,
     "persistentVolumeClaim": _needs("claimName"),
     "rbd": _needs("monitors", "image"),
-    "cinder": _needs("volumeID"),
+    "cinder": _needs("volumeID", "secretRef?.name"),
     "cephfs": _needs("monitors"),
+    "quobyte": rules(("", _quobyte), ("volume", required())),
     "downwardAPI": rules(("defaultMode", _FILE_MODE), ("", _downward_files)),
     "fc": _fibre_channel,
-    "flexVolume": _needs("driver"),
+    "flexVolume": rules(("driver", required()), ("options", _flex_options)),
     "configMap": rules(("name", required()), ("defaultMode", _FILE_MODE), ("items[]", _KEY_TO_PATH)),
     "azureFile": _needs("secretName", "shareName"),
     "vsphereVolume": _needs("volumePath"),
+    "photonPersistentDisk": _needs("pdID"),
     "portworxVolume": _needs("volumeID"),
     "azureDisk": rules(
         ("diskName", required()),
@@ -369,40 +485,35 @@ _SOURCES: Mapping[str, FieldRule] = {
         ("kind", one_of("Dedicated", "Managed", "Shared")),
         ("", _azure_uri),
     ),
+    "storageos": rules(*_STORAGE_OS),
     "projected": rules(("defaultMode", _FILE_MODE), ("", _projected_sources)),
+    "scaleIO": _needs("gateway", "system", "volumeName"),
     "csi": rules(("driver", check_driver), ("", _csi_secret)),
     "ephemeral": rules(("volumeClaimTemplate", _claim_template)),
     "image": rules(("reference", required()), ("pullPolicy", one_of(*PULL_POLICIES, required=True))),
 }
 _ONLY_IN_PODS = frozenset(
-    {"emptyDir", "gitRepo", "secret", "persistentVolumeClaim", "downwardAPI", "configMap", "projected"}
-    | {"csi", "ephemeral", "image"}
+    words("emptyDir gitRepo secret persistentVolumeClaim downwardAPI configMap projected csi ephemeral image")
 )
+_CLUSTER_SOURCES = {
+    **{kind: rule for kind, rule in _SOURCES.items() if kind not in _ONLY_IN_PODS},
+    "glusterfs": rules(
+        ("endpoints", required()), ("path", required()), ("endpointsNamespace?", _endpoints_namespace)
+    ),
+    "cinder": _needs("volumeID", "secretRef?.name", "secretRef?.namespace"),
+    "azureFile": _needs("secretName", "shareName", "secretNamespace?"),
+    "storageos": rules(*_STORAGE_OS, ("secretRef?.namespace", required())),
+}
 # The real server shows the field's first name in errors.
 _SHOWN_NAMES = {"gcePersistentDisk": "persistentDisk"}
-# The order in which the real server looks at the sources, with those that it only knows by name.
-_ORDER = (
-    *(
-        "emptyDir",
-        "hostPath",
-        "gitRepo",
-        "gcePersistentDisk",
-        "awsElasticBlockStore",
-        "secret",
-        "nfs",
-        "iscsi",
-    ),
-    *("glusterfs", "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte", "downwardAPI"),
-    *(
-        "fc",
-        "flexVolume",
-        "configMap",
-        "azureFile",
-        "vsphereVolume",
-        "photonPersistentDisk",
-        "portworxVolume",
-    ),
-    *("azureDisk", "storageos", "projected", "scaleIO", "csi", "ephemeral", "image"),
+_EXTRA_NAMES = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
+"""Names that the real server writes otherwise when there is another source."""
+# The order in which the real server looks at the sources.
+_ORDER = words(
+    "emptyDir hostPath gitRepo gcePersistentDisk awsElasticBlockStore secret nfs iscsi glusterfs flocker "
+    "persistentVolumeClaim rbd cinder cephfs quobyte downwardAPI fc flexVolume configMap azureFile "
+    "vsphereVolume photonPersistentDisk portworxVolume azureDisk storageos projected scaleIO csi "
+    "ephemeral image"
 )
 _RANKS = {name: rank for rank, name in enumerate(_ORDER)}
 

@@ -4,37 +4,31 @@ from datetime import datetime
 
 from msgspec import field as _field
 
+from kubewright.api.builtin.core_v1.basic import LocalObjectReference
+from kubewright.api.builtin.core_v1.volumes import (
+    AWSElasticBlockStoreVolumeSource,
+    AzureDiskVolumeSource,
+    FCVolumeSource,
+    FlockerVolumeSource,
+    GCEPersistentDiskVolumeSource,
+    HostPathVolumeSource,
+    NFSVolumeSource,
+    NodeSelector,
+    NodeSelectorTerm,
+    PersistentVolumeClaimSpec,
+    PhotonPersistentDiskVolumeSource,
+    PortworxVolumeSource,
+    QuobyteVolumeSource,
+    VolumeHealthCondition,
+    VsphereVirtualDiskVolumeSource,
+)
 from kubewright.api.builtin.meta_v1 import LabelSelector
 from kubewright.api.codec import zero
-from kubewright.api.conditions import Condition
 from kubewright.api.fields import Scale
 from kubewright.api.meta import Meta
 from kubewright.api.model import Model
 from kubewright.api.quantities import Quantity
 from kubewright.api.resource import Object
-from kubewright.api.times import MicroTime
-
-
-class AWSElasticBlockStoreVolumeSource(Model, builtin=True, wire_names={"volume_id": "volumeID"}):
-    fs_type: str = ""
-    partition: int = 0
-    read_only: bool = False
-    volume_id: str
-
-
-class NodeSelectorRequirement(Model, builtin=True):
-    key: str
-    operator: str
-    values: list[str] = []
-
-
-class NodeSelectorTerm(Model, builtin=True):
-    match_expressions: list[NodeSelectorRequirement] = []
-    match_fields: list[NodeSelectorRequirement] = []
-
-
-class NodeSelector(Model, builtin=True):
-    node_selector_terms: list[NodeSelectorTerm]
 
 
 class PreferredSchedulingTerm(Model, builtin=True):
@@ -82,67 +76,10 @@ class AppArmorProfile(Model, builtin=True):
     type: str
 
 
-class AttachedVolume(Model, builtin=True):
-    device_path: str
-    name: str
-
-
-class AzureDiskVolumeSource(Model, builtin=True, wire_names={"disk_uri": "diskURI"}):
-    caching_mode: str | None = None
-    disk_name: str
-    disk_uri: str
-    fs_type: str | None = None
-    kind: str | None = None
-    read_only: bool | None = None
-
-
-class AzureFilePersistentVolumeSource(Model, builtin=True):
-    read_only: bool = False
-    secret_name: str
-    secret_namespace: str | None = None
-    share_name: str
-
-
 class AzureFileVolumeSource(Model, builtin=True):
     read_only: bool = False
     secret_name: str
     share_name: str
-
-
-class ObjectReference(Model, builtin=True):
-    api_version: str = ""
-    field_path: str = ""
-    kind: str = ""
-    name: str = ""
-    namespace: str = ""
-    resource_version: str = ""
-    uid: str = ""
-
-
-class Binding(Object, group="", version="v1", plural="bindings", status=False, builtin=True):
-    target: ObjectReference
-
-
-class SecretReference(Model, builtin=True):
-    name: str = ""
-    namespace: str = ""
-
-
-class CSIPersistentVolumeSource(Model, builtin=True):
-    controller_expand_secret_ref: SecretReference | None = None
-    controller_publish_secret_ref: SecretReference | None = None
-    driver: str
-    fs_type: str = ""
-    node_expand_secret_ref: SecretReference | None = None
-    node_publish_secret_ref: SecretReference | None = None
-    node_stage_secret_ref: SecretReference | None = None
-    read_only: bool = False
-    volume_attributes: dict[str, str] = {}
-    volume_handle: str
-
-
-class LocalObjectReference(Model, builtin=True):
-    name: str = ""
 
 
 class CSIVolumeSource(Model, builtin=True):
@@ -158,15 +95,6 @@ class Capabilities(Model, builtin=True):
     drop: list[str] = []
 
 
-class CephFSPersistentVolumeSource(Model, builtin=True):
-    monitors: list[str]
-    path: str = ""
-    read_only: bool = False
-    secret_file: str = ""
-    secret_ref: SecretReference | None = None
-    user: str = ""
-
-
 class CephFSVolumeSource(Model, builtin=True):
     monitors: list[str]
     path: str = ""
@@ -176,22 +104,11 @@ class CephFSVolumeSource(Model, builtin=True):
     user: str = ""
 
 
-class CinderPersistentVolumeSource(Model, builtin=True, wire_names={"volume_id": "volumeID"}):
-    fs_type: str = ""
-    read_only: bool = False
-    secret_ref: SecretReference | None = None
-    volume_id: str
-
-
 class CinderVolumeSource(Model, builtin=True, wire_names={"volume_id": "volumeID"}):
     fs_type: str = ""
     read_only: bool = False
     secret_ref: LocalObjectReference | None = None
     volume_id: str
-
-
-class ClientIPConfig(Model, builtin=True):
-    timeout_seconds: int | None = None
 
 
 class ClusterTrustBundleProjection(Model, builtin=True):
@@ -200,35 +117,7 @@ class ClusterTrustBundleProjection(Model, builtin=True):
     optional: bool | None = None
     path: str
     signer_name: str | None = None
-
-
-class ComponentCondition(Model, builtin=True):
-    error: str = ""
-    message: str = ""
-    status: str
-    type: str
-
-
-class ComponentStatus(
-    Object,
-    group="",
-    version="v1",
-    plural="componentstatuses",
-    scope="Cluster",
-    short_names=["cs"],
-    status=False,
-    builtin=True,
-    lists={"conditions": ("type",)},
-):
-    conditions: list[ComponentCondition] = []
-
-
-class ConfigMap(
-    Object, group="", version="v1", plural="configmaps", short_names=["cm"], status=False, builtin=True
-):
-    binary_data: dict[str, bytes] = {}
-    data: dict[str, str] = {}
-    immutable: bool | None = None
+    user: int | None = None
 
 
 class ConfigMapEnvSource(Model, builtin=True):
@@ -242,18 +131,11 @@ class ConfigMapKeySelector(Model, builtin=True):
     optional: bool | None = None
 
 
-class ConfigMapNodeConfigSource(Model, builtin=True):
-    kubelet_config_key: str
-    name: str
-    namespace: str
-    resource_version: str = ""
-    uid: str = ""
-
-
 class KeyToPath(Model, builtin=True):
     key: str
     mode: int | None = None
     path: str
+    user: int | None = None
 
 
 class ConfigMapProjection(Model, builtin=True):
@@ -264,6 +146,7 @@ class ConfigMapProjection(Model, builtin=True):
 
 class ConfigMapVolumeSource(Model, builtin=True):
     default_mode: int | None = None
+    default_user: int | None = None
     items: list[KeyToPath] = []
     name: str = ""
     optional: bool | None = None
@@ -355,6 +238,7 @@ class HTTPGetAction(Model, builtin=True):
     http_headers: list[HTTPHeader] = []
     path: str = ""
     port: int | str
+    protocol: str | None = None
     scheme: str = ""
 
 
@@ -381,6 +265,7 @@ class Lifecycle(Model, builtin=True):
 
 
 class GRPCAction(Model, builtin=True):
+    mode: str | None = None
     port: int
     service: str | None = None
 
@@ -448,7 +333,8 @@ class VolumeDevice(Model, builtin=True):
     name: str
 
 
-class VolumeMount(Model, builtin=True):
+class VolumeMount(Model, builtin=True, lists={"bind_mount_options": ()}):
+    bind_mount_options: list[str] = []
     mount_path: str
     mount_propagation: str | None = None
     name: str
@@ -499,11 +385,6 @@ class ContainerExtendedResourceRequest(Model, builtin=True):
     container_name: str
     request_name: str
     resource_name: str
-
-
-class ContainerImage(Model, builtin=True):
-    names: list[str] = []
-    size_bytes: int = 0
 
 
 class ContainerStateRunning(Model, builtin=True):
@@ -591,15 +472,12 @@ class ContainerStatus(
     volume_mounts: list[VolumeMountStatus] = []
 
 
-class DaemonEndpoint(Model, builtin=True, wire_names={"port": "Port"}):
-    port: int
-
-
 class DownwardAPIVolumeFile(Model, builtin=True):
     field_ref: ObjectFieldSelector | None = None
     mode: int | None = None
     path: str
     resource_field_ref: ResourceFieldSelector | None = None
+    user: int | None = None
 
 
 class DownwardAPIProjection(Model, builtin=True):
@@ -608,38 +486,14 @@ class DownwardAPIProjection(Model, builtin=True):
 
 class DownwardAPIVolumeSource(Model, builtin=True):
     default_mode: int | None = None
+    default_user: int | None = None
     items: list[DownwardAPIVolumeFile] = []
 
 
 class EmptyDirVolumeSource(Model, builtin=True):
     medium: str = ""
+    mode: int | None = None
     size_limit: Quantity | None = None
-
-
-class EndpointAddress(Model, builtin=True):
-    hostname: str = ""
-    ip: str
-    node_name: str | None = None
-    target_ref: ObjectReference | None = None
-
-
-class EndpointPort(Model, builtin=True):
-    app_protocol: str | None = None
-    name: str = ""
-    port: int
-    protocol: str = ""
-
-
-class EndpointSubset(Model, builtin=True):
-    addresses: list[EndpointAddress] = []
-    not_ready_addresses: list[EndpointAddress] = []
-    ports: list[EndpointPort] = []
-
-
-class Endpoints(
-    Object, group="", version="v1", plural="endpoints", short_names=["ep"], status=False, builtin=True
-):
-    subsets: list[EndpointSubset] = []
 
 
 class EphemeralContainer(
@@ -680,36 +534,6 @@ class EphemeralContainer(
     working_dir: str = ""
 
 
-class TypedLocalObjectReference(Model, builtin=True):
-    api_group: str | None = None
-    kind: str
-    name: str
-
-
-class TypedObjectReference(Model, builtin=True):
-    api_group: str | None = None
-    kind: str
-    name: str
-    namespace: str | None = None
-
-
-class VolumeResourceRequirements(Model, builtin=True):
-    limits: dict[str, Quantity] = {}
-    requests: dict[str, Quantity] = {}
-
-
-class PersistentVolumeClaimSpec(Model, builtin=True):
-    access_modes: list[str] = []
-    data_source: TypedLocalObjectReference | None = None
-    data_source_ref: TypedObjectReference | None = None
-    resources: VolumeResourceRequirements = _field(default_factory=VolumeResourceRequirements)
-    selector: LabelSelector | None = None
-    storage_class_name: str | None = None
-    volume_attributes_class_name: str | None = None
-    volume_mode: str | None = None
-    volume_name: str = ""
-
-
 class PersistentVolumeClaimTemplate(Model, builtin=True):
     metadata: Meta = _field(default_factory=Meta)
     spec: PersistentVolumeClaimSpec
@@ -719,47 +543,9 @@ class EphemeralVolumeSource(Model, builtin=True):
     volume_claim_template: PersistentVolumeClaimTemplate | None = None
 
 
-class EventSeries(Model, builtin=True):
-    count: int = 0
-    last_observed_time: MicroTime | None = None
-
-
-class EventSource(Model, builtin=True):
-    component: str = ""
-    host: str = ""
-
-
-class Event(Object, group="", version="v1", plural="events", short_names=["ev"], status=False, builtin=True):
-    action: str = ""
-    count: int = 0
-    event_time: MicroTime | None = None
-    first_timestamp: datetime | None = None
-    involved_object: ObjectReference
-    last_timestamp: datetime | None = None
-    message: str = ""
-    reason: str = ""
-    related: ObjectReference | None = None
-    reporting_component: str = ""
-    reporting_instance: str = ""
-    series: EventSeries | None = None
-    source: EventSource = _field(default_factory=EventSource)
-    type: str = ""
-
-
-class FCVolumeSource(Model, builtin=True, wire_names={"target_wwns": "targetWWNs"}):
-    fs_type: str = ""
-    lun: int | None = None
-    read_only: bool = False
-    target_wwns: list[str] = []
-    wwids: list[str] = []
-
-
-class FlexPersistentVolumeSource(Model, builtin=True):
-    driver: str
-    fs_type: str = ""
-    options: dict[str, str] = {}
-    read_only: bool = False
-    secret_ref: SecretReference | None = None
+class EvictionResponder(Model, builtin=True):
+    name: str
+    priority: int
 
 
 class FlexVolumeSource(Model, builtin=True):
@@ -770,29 +556,10 @@ class FlexVolumeSource(Model, builtin=True):
     secret_ref: LocalObjectReference | None = None
 
 
-class FlockerVolumeSource(Model, builtin=True, wire_names={"dataset_uuid": "datasetUUID"}):
-    dataset_name: str = ""
-    dataset_uuid: str = ""
-
-
-class GCEPersistentDiskVolumeSource(Model, builtin=True):
-    fs_type: str = ""
-    partition: int = 0
-    pd_name: str
-    read_only: bool = False
-
-
 class GitRepoVolumeSource(Model, builtin=True):
     directory: str = ""
     repository: str
     revision: str = ""
-
-
-class GlusterfsPersistentVolumeSource(Model, builtin=True):
-    endpoints: str
-    endpoints_namespace: str | None = None
-    path: str
-    read_only: bool = False
 
 
 class GlusterfsVolumeSource(Model, builtin=True):
@@ -808,25 +575,6 @@ class HostAlias(Model, builtin=True):
 
 class HostIP(Model, builtin=True):
     ip: str
-
-
-class HostPathVolumeSource(Model, builtin=True):
-    path: str
-    type: str | None = None
-
-
-class ISCSIPersistentVolumeSource(Model, builtin=True):
-    chap_auth_discovery: bool = False
-    chap_auth_session: bool = False
-    fs_type: str = ""
-    initiator_name: str | None = None
-    iqn: str
-    iscsi_interface: str = ""
-    lun: int
-    portals: list[str] = []
-    read_only: bool = False
-    secret_ref: SecretReference | None = None
-    target_portal: str
 
 
 class ISCSIVolumeSource(Model, builtin=True):
@@ -848,369 +596,24 @@ class ImageVolumeSource(Model, builtin=True):
     reference: str = ""
 
 
-class LimitRangeItem(Model, builtin=True):
-    default: dict[str, Quantity] = {}
-    default_request: dict[str, Quantity] = {}
-    max: dict[str, Quantity] = {}
-    max_limit_request_ratio: dict[str, Quantity] = {}
-    min: dict[str, Quantity] = {}
-    type: str
+class NodeAllocatableMappedResources(Model, builtin=True):
+    name: str
+    quantity: Quantity
 
 
-class LimitRangeSpec(Model, builtin=True):
-    limits: list[LimitRangeItem]
+class NodeAllocatableOverheadResources(Model, builtin=True):
+    name: str
+    per_container: Quantity | None = None
+    per_pod: Quantity | None = None
 
 
-class LimitRange(
-    Object, group="", version="v1", plural="limitranges", short_names=["limits"], status=False, builtin=True
+class NodeAllocatableResourceClaimStatus(
+    Model, builtin=True, lists={"containers": (), "mapping": ("name",), "overhead": ("name",)}
 ):
-    spec: LimitRangeSpec
-
-
-class PortStatus(Model, builtin=True):
-    error: str | None = None
-    port: int
-    protocol: str
-
-
-class LoadBalancerIngress(Model, builtin=True):
-    hostname: str = ""
-    ip: str = ""
-    ip_mode: str | None = None
-    ports: list[PortStatus] = []
-
-
-class LoadBalancerStatus(Model, builtin=True):
-    ingress: list[LoadBalancerIngress] = []
-
-
-class LocalVolumeSource(Model, builtin=True):
-    fs_type: str | None = None
-    path: str
-
-
-class ModifyVolumeStatus(Model, builtin=True):
-    status: str
-    target_volume_attributes_class_name: str = ""
-
-
-class NFSVolumeSource(Model, builtin=True):
-    path: str
-    read_only: bool = False
-    server: str
-
-
-class NamespaceSpec(Model, builtin=True):
-    finalizers: list[str] = []
-
-
-class NamespaceCondition(Model, builtin=True):
-    last_transition_time: datetime | None = None
-    message: str = ""
-    reason: str = ""
-    status: str
-    type: str
-
-
-class NamespaceStatus(Model, builtin=True, lists={"conditions": ("type",)}):
-    conditions: list[NamespaceCondition] = []
-    phase: str = ""
-
-
-class Namespace(
-    Object,
-    group="",
-    version="v1",
-    plural="namespaces",
-    scope="Cluster",
-    short_names=["ns"],
-    status=True,
-    builtin=True,
-):
-    spec: NamespaceSpec = _field(default_factory=NamespaceSpec)
-    status: NamespaceStatus = _field(default_factory=NamespaceStatus)
-
-
-class NodeConfigSource(Model, builtin=True):
-    config_map: ConfigMapNodeConfigSource | None = None
-
-
-class Taint(Model, builtin=True):
-    effect: str
-    key: str
-    time_added: datetime | None = None
-    value: str = ""
-
-
-class NodeSpec(
-    Model,
-    builtin=True,
-    wire_names={
-        "external_id": "externalID",
-        "pod_cidr": "podCIDR",
-        "pod_cidrs": "podCIDRs",
-        "provider_id": "providerID",
-    },
-    lists={"pod_cidrs": ()},
-):
-    config_source: NodeConfigSource | None = None
-    external_id: str = ""
-    pod_cidr: str = ""
-    pod_cidrs: list[str] = []
-    provider_id: str = ""
-    taints: list[Taint] = []
-    unschedulable: bool = False
-
-
-class NodeAddress(Model, builtin=True):
-    address: str
-    type: str
-
-
-class NodeCondition(Model, builtin=True):
-    last_heartbeat_time: datetime | None = None
-    last_transition_time: datetime | None = None
-    message: str = ""
-    reason: str = ""
-    status: str
-    type: str
-
-
-class NodeConfigStatus(Model, builtin=True):
-    active: NodeConfigSource | None = None
-    assigned: NodeConfigSource | None = None
-    error: str = ""
-    last_known_good: NodeConfigSource | None = None
-
-
-class NodeDaemonEndpoints(Model, builtin=True):
-    kubelet_endpoint: DaemonEndpoint = _field(default_factory=lambda: zero(DaemonEndpoint))
-
-
-class NodeFeatures(Model, builtin=True):
-    supplemental_groups_policy: bool | None = None
-
-
-class NodeRuntimeHandlerFeatures(Model, builtin=True):
-    recursive_read_only_mounts: bool | None = None
-    user_namespaces: bool | None = None
-
-
-class NodeRuntimeHandler(Model, builtin=True):
-    features: NodeRuntimeHandlerFeatures | None = None
-    name: str = ""
-
-
-class NodeSwapStatus(Model, builtin=True):
-    capacity: int | None = None
-
-
-class NodeSystemInfo(
-    Model,
-    builtin=True,
-    wire_names={"boot_id": "bootID", "machine_id": "machineID", "system_uuid": "systemUUID"},
-):
-    architecture: str
-    boot_id: str
-    container_runtime_version: str
-    kernel_version: str
-    kube_proxy_version: str
-    kubelet_version: str
-    machine_id: str
-    operating_system: str
-    os_image: str
-    swap: NodeSwapStatus | None = None
-    system_uuid: str
-
-
-class NodeStatus(Model, builtin=True, lists={"addresses": ("type",), "conditions": ("type",)}):
-    addresses: list[NodeAddress] = []
-    allocatable: dict[str, Quantity] = {}
-    capacity: dict[str, Quantity] = {}
-    conditions: list[NodeCondition] = []
-    config: NodeConfigStatus | None = None
-    daemon_endpoints: NodeDaemonEndpoints = _field(default_factory=NodeDaemonEndpoints)
-    declared_features: list[str] = []
-    features: NodeFeatures | None = None
-    images: list[ContainerImage] = []
-    node_info: NodeSystemInfo = _field(default_factory=lambda: zero(NodeSystemInfo))
-    phase: str = ""
-    runtime_handlers: list[NodeRuntimeHandler] = []
-    volumes_attached: list[AttachedVolume] = []
-    volumes_in_use: list[str] = []
-
-
-class Node(
-    Object,
-    group="",
-    version="v1",
-    plural="nodes",
-    scope="Cluster",
-    short_names=["no"],
-    status=True,
-    builtin=True,
-):
-    spec: NodeSpec = _field(default_factory=NodeSpec)
-    status: NodeStatus = _field(default_factory=NodeStatus)
-
-
-class NodeAllocatableResourceClaimStatus(Model, builtin=True, lists={"containers": ()}):
     containers: list[str] = []
+    mapping: list[NodeAllocatableMappedResources] = []
+    overhead: list[NodeAllocatableOverheadResources] = []
     resource_claim_name: str
-    resources: dict[str, Quantity]
-
-
-class PhotonPersistentDiskVolumeSource(Model, builtin=True, wire_names={"pd_id": "pdID"}):
-    fs_type: str = ""
-    pd_id: str
-
-
-class PortworxVolumeSource(Model, builtin=True, wire_names={"volume_id": "volumeID"}):
-    fs_type: str = ""
-    read_only: bool = False
-    volume_id: str
-
-
-class QuobyteVolumeSource(Model, builtin=True):
-    group: str = ""
-    read_only: bool = False
-    registry: str
-    tenant: str = ""
-    user: str = ""
-    volume: str
-
-
-class RBDPersistentVolumeSource(Model, builtin=True):
-    fs_type: str = ""
-    image: str
-    keyring: str = ""
-    monitors: list[str]
-    pool: str = ""
-    read_only: bool = False
-    secret_ref: SecretReference | None = None
-    user: str = ""
-
-
-class ScaleIOPersistentVolumeSource(Model, builtin=True):
-    fs_type: str = ""
-    gateway: str
-    protection_domain: str = ""
-    read_only: bool = False
-    secret_ref: SecretReference
-    ssl_enabled: bool = False
-    storage_mode: str = ""
-    storage_pool: str = ""
-    system: str
-    volume_name: str = ""
-
-
-class StorageOSPersistentVolumeSource(Model, builtin=True):
-    fs_type: str = ""
-    read_only: bool = False
-    secret_ref: ObjectReference | None = None
-    volume_name: str = ""
-    volume_namespace: str = ""
-
-
-class VolumeNodeAffinity(Model, builtin=True):
-    required: NodeSelector | None = None
-
-
-class VsphereVirtualDiskVolumeSource(
-    Model, builtin=True, wire_names={"storage_policy_id": "storagePolicyID"}
-):
-    fs_type: str = ""
-    storage_policy_id: str = ""
-    storage_policy_name: str = ""
-    volume_path: str
-
-
-class PersistentVolumeSpec(Model, builtin=True, wire_names={"scale_io": "scaleIO"}):
-    access_modes: list[str] = []
-    aws_elastic_block_store: AWSElasticBlockStoreVolumeSource | None = None
-    azure_disk: AzureDiskVolumeSource | None = None
-    azure_file: AzureFilePersistentVolumeSource | None = None
-    capacity: dict[str, Quantity] = {}
-    cephfs: CephFSPersistentVolumeSource | None = None
-    cinder: CinderPersistentVolumeSource | None = None
-    claim_ref: ObjectReference | None = None
-    csi: CSIPersistentVolumeSource | None = None
-    fc: FCVolumeSource | None = None
-    flex_volume: FlexPersistentVolumeSource | None = None
-    flocker: FlockerVolumeSource | None = None
-    gce_persistent_disk: GCEPersistentDiskVolumeSource | None = None
-    glusterfs: GlusterfsPersistentVolumeSource | None = None
-    host_path: HostPathVolumeSource | None = None
-    iscsi: ISCSIPersistentVolumeSource | None = None
-    local: LocalVolumeSource | None = None
-    mount_options: list[str] = []
-    nfs: NFSVolumeSource | None = None
-    node_affinity: VolumeNodeAffinity | None = None
-    persistent_volume_reclaim_policy: str = ""
-    photon_persistent_disk: PhotonPersistentDiskVolumeSource | None = None
-    portworx_volume: PortworxVolumeSource | None = None
-    quobyte: QuobyteVolumeSource | None = None
-    rbd: RBDPersistentVolumeSource | None = None
-    scale_io: ScaleIOPersistentVolumeSource | None = None
-    storage_class_name: str = ""
-    storageos: StorageOSPersistentVolumeSource | None = None
-    volume_attributes_class_name: str | None = None
-    volume_mode: str | None = None
-    vsphere_volume: VsphereVirtualDiskVolumeSource | None = None
-
-
-class PersistentVolumeStatus(Model, builtin=True):
-    last_phase_transition_time: datetime | None = None
-    message: str = ""
-    phase: str = ""
-    reason: str = ""
-
-
-class PersistentVolume(
-    Object,
-    group="",
-    version="v1",
-    plural="persistentvolumes",
-    scope="Cluster",
-    short_names=["pv"],
-    status=True,
-    builtin=True,
-):
-    spec: PersistentVolumeSpec = _field(default_factory=PersistentVolumeSpec)
-    status: PersistentVolumeStatus = _field(default_factory=PersistentVolumeStatus)
-
-
-class PersistentVolumeClaimCondition(Model, builtin=True):
-    last_probe_time: datetime | None = None
-    last_transition_time: datetime | None = None
-    message: str = ""
-    reason: str = ""
-    status: str
-    type: str
-
-
-class PersistentVolumeClaimStatus(Model, builtin=True, lists={"conditions": ("type",)}):
-    access_modes: list[str] = []
-    allocated_resource_statuses: dict[str, str] = {}
-    allocated_resources: dict[str, Quantity] = {}
-    capacity: dict[str, Quantity] = {}
-    conditions: list[PersistentVolumeClaimCondition] = []
-    current_volume_attributes_class_name: str | None = None
-    modify_volume_status: ModifyVolumeStatus | None = None
-    phase: str = ""
-
-
-class PersistentVolumeClaim(
-    Object,
-    group="",
-    version="v1",
-    plural="persistentvolumeclaims",
-    short_names=["pvc"],
-    status=True,
-    builtin=True,
-):
-    spec: PersistentVolumeClaimSpec = _field(default_factory=PersistentVolumeClaimSpec)
-    status: PersistentVolumeClaimStatus = _field(default_factory=PersistentVolumeClaimStatus)
 
 
 class PersistentVolumeClaimVolumeSource(Model, builtin=True):
@@ -1298,6 +701,7 @@ class PodCertificateProjection(Model, builtin=True):
     key_type: str
     max_expiration_seconds: int | None = None
     signer_name: str
+    user: int | None = None
     user_annotations: dict[str, str] = {}
 
 
@@ -1311,6 +715,7 @@ class ServiceAccountTokenProjection(Model, builtin=True):
     audience: str = ""
     expiration_seconds: int | None = None
     path: str
+    user: int | None = None
 
 
 class VolumeProjection(Model, builtin=True, wire_names={"downward_api": "downwardAPI"}):
@@ -1324,6 +729,7 @@ class VolumeProjection(Model, builtin=True, wire_names={"downward_api": "downwar
 
 class ProjectedVolumeSource(Model, builtin=True):
     default_mode: int | None = None
+    default_user: int | None = None
     sources: list[VolumeProjection] = []
 
 
@@ -1353,6 +759,7 @@ class ScaleIOVolumeSource(Model, builtin=True):
 
 class SecretVolumeSource(Model, builtin=True):
     default_mode: int | None = None
+    default_user: int | None = None
     items: list[KeyToPath] = []
     optional: bool | None = None
     secret_name: str = ""
@@ -1407,6 +814,7 @@ class PodSpec(
     lists={
         "containers": ("name",),
         "ephemeral_containers": ("name",),
+        "eviction_responders": ("name",),
         "host_aliases": ("ip",),
         "image_pull_secrets": ("name",),
         "init_containers": ("name",),
@@ -1424,6 +832,7 @@ class PodSpec(
     dns_policy: str = ""
     enable_service_links: bool | None = None
     ephemeral_containers: list[EphemeralContainer] = []
+    eviction_responders: list[EvictionResponder] = []
     host_aliases: list[HostAlias] = []
     host_ipc: bool = False
     host_network: bool = False
@@ -1484,11 +893,23 @@ class PodResourceClaimStatus(Model, builtin=True):
     resource_claim_name: str | None = None
 
 
+class PodVolumeHealth(Model, builtin=True, lists={"health_conditions": ("status", "reason")}):
+    health_conditions: list[VolumeHealthCondition] = []
+    last_transition_time: datetime | None = None
+    name: str
+
+
 class PodStatus(
     Model,
     builtin=True,
     wire_names={"host_ip": "hostIP", "host_ips": "hostIPs", "pod_ip": "podIP", "pod_ips": "podIPs"},
-    lists={"conditions": ("type",), "pod_ips": ("ip",), "resource_claim_statuses": ("name",)},
+    lists={
+        "conditions": ("type",),
+        "node_allocatable_resource_claim_statuses": ("resourceClaimName",),
+        "pod_ips": ("ip",),
+        "resource_claim_statuses": ("name",),
+        "volume_health": ("name",),
+    },
 ):
     allocated_resources: dict[str, Quantity] = {}
     conditions: list[PodCondition] = []
@@ -1511,6 +932,7 @@ class PodStatus(
     resource_claim_statuses: list[PodResourceClaimStatus] = []
     resources: ResourceRequirements | None = None
     start_time: datetime | None = None
+    volume_health: list[PodVolumeHealth] = []
 
 
 class Pod(
@@ -1575,121 +997,6 @@ class ReplicationController(
     status: ReplicationControllerStatus = _field(default_factory=lambda: zero(ReplicationControllerStatus))
 
 
-class ScopedResourceSelectorRequirement(Model, builtin=True):
-    operator: str
-    scope_name: str
-    values: list[str] = []
-
-
-class ScopeSelector(Model, builtin=True):
-    match_expressions: list[ScopedResourceSelectorRequirement] = []
-
-
-class ResourceQuotaSpec(Model, builtin=True):
-    hard: dict[str, Quantity] = {}
-    scope_selector: ScopeSelector | None = None
-    scopes: list[str] = []
-
-
-class ResourceQuotaStatus(Model, builtin=True):
-    hard: dict[str, Quantity] = {}
-    used: dict[str, Quantity] = {}
-
-
-class ResourceQuota(
-    Object, group="", version="v1", plural="resourcequotas", short_names=["quota"], status=True, builtin=True
-):
-    spec: ResourceQuotaSpec = _field(default_factory=ResourceQuotaSpec)
-    status: ResourceQuotaStatus = _field(default_factory=ResourceQuotaStatus)
-
-
-class Secret(Object, group="", version="v1", plural="secrets", status=False, builtin=True):
-    data: dict[str, bytes] = {}
-    immutable: bool | None = None
-    string_data: dict[str, str] = {}
-    type: str = ""
-
-
-class ServicePort(Model, builtin=True):
-    app_protocol: str | None = None
-    name: str = ""
-    node_port: int = 0
-    port: int
-    protocol: str = ""
-    target_port: int | str | None = None
-
-
-class SessionAffinityConfig(Model, builtin=True, wire_names={"client_ip": "clientIP"}):
-    client_ip: ClientIPConfig | None = None
-
-
-class ServiceSpec(
-    Model,
-    builtin=True,
-    wire_names={
-        "cluster_ip": "clusterIP",
-        "cluster_ips": "clusterIPs",
-        "external_ips": "externalIPs",
-        "load_balancer_ip": "loadBalancerIP",
-    },
-    lists={"ports": ("port", "protocol")},
-):
-    allocate_load_balancer_node_ports: bool | None = None
-    cluster_ip: str = ""
-    cluster_ips: list[str] = []
-    external_ips: list[str] = []
-    external_name: str = ""
-    external_traffic_policy: str = ""
-    health_check_node_port: int = 0
-    internal_traffic_policy: str | None = None
-    ip_families: list[str] = []
-    ip_family_policy: str | None = None
-    load_balancer_class: str | None = None
-    load_balancer_ip: str = ""
-    load_balancer_source_ranges: list[str] = []
-    ports: list[ServicePort] = []
-    publish_not_ready_addresses: bool = False
-    selector: dict[str, str] = {}
-    session_affinity: str = ""
-    session_affinity_config: SessionAffinityConfig | None = None
-    traffic_distribution: str | None = None
-    type: str = ""
-
-
-class ServiceStatus(Model, builtin=True, lists={"conditions": ("type",)}):
-    conditions: list[Condition] = []
-    load_balancer: LoadBalancerStatus = _field(default_factory=LoadBalancerStatus)
-
-
-class Service(
-    Object,
-    group="",
-    version="v1",
-    plural="services",
-    short_names=["svc"],
-    categories=["all"],
-    status=True,
-    builtin=True,
-):
-    spec: ServiceSpec = _field(default_factory=ServiceSpec)
-    status: ServiceStatus = _field(default_factory=ServiceStatus)
-
-
-class ServiceAccount(
-    Object,
-    group="",
-    version="v1",
-    plural="serviceaccounts",
-    short_names=["sa"],
-    status=False,
-    builtin=True,
-    lists={"secrets": ("name",)},
-):
-    automount_service_account_token: bool | None = None
-    image_pull_secrets: list[LocalObjectReference] = []
-    secrets: list[ObjectReference] = []
-
-
 class TopologySelectorLabelRequirement(Model, builtin=True):
     key: str
     values: list[str]
@@ -1700,34 +1007,20 @@ class TopologySelectorTerm(Model, builtin=True):
 
 
 __all__ = [
-    "AWSElasticBlockStoreVolumeSource",
     "Affinity",
     "AppArmorProfile",
-    "AttachedVolume",
-    "AzureDiskVolumeSource",
-    "AzureFilePersistentVolumeSource",
     "AzureFileVolumeSource",
-    "Binding",
-    "CSIPersistentVolumeSource",
     "CSIVolumeSource",
     "Capabilities",
-    "CephFSPersistentVolumeSource",
     "CephFSVolumeSource",
-    "CinderPersistentVolumeSource",
     "CinderVolumeSource",
-    "ClientIPConfig",
     "ClusterTrustBundleProjection",
-    "ComponentCondition",
-    "ComponentStatus",
-    "ConfigMap",
     "ConfigMapEnvSource",
     "ConfigMapKeySelector",
-    "ConfigMapNodeConfigSource",
     "ConfigMapProjection",
     "ConfigMapVolumeSource",
     "Container",
     "ContainerExtendedResourceRequest",
-    "ContainerImage",
     "ContainerPort",
     "ContainerResizePolicy",
     "ContainerRestartRule",
@@ -1738,90 +1031,40 @@ __all__ = [
     "ContainerStateWaiting",
     "ContainerStatus",
     "ContainerUser",
-    "DaemonEndpoint",
     "DownwardAPIProjection",
     "DownwardAPIVolumeFile",
     "DownwardAPIVolumeSource",
     "EmptyDirVolumeSource",
-    "EndpointAddress",
-    "EndpointPort",
-    "EndpointSubset",
-    "Endpoints",
     "EnvFromSource",
     "EnvVar",
     "EnvVarSource",
     "EphemeralContainer",
     "EphemeralVolumeSource",
-    "Event",
-    "EventSeries",
-    "EventSource",
+    "EvictionResponder",
     "ExecAction",
-    "FCVolumeSource",
     "FileKeySelector",
-    "FlexPersistentVolumeSource",
     "FlexVolumeSource",
-    "FlockerVolumeSource",
-    "GCEPersistentDiskVolumeSource",
     "GRPCAction",
     "GitRepoVolumeSource",
-    "GlusterfsPersistentVolumeSource",
     "GlusterfsVolumeSource",
     "HTTPGetAction",
     "HTTPHeader",
     "HostAlias",
     "HostIP",
-    "HostPathVolumeSource",
-    "ISCSIPersistentVolumeSource",
     "ISCSIVolumeSource",
     "ImageVolumeSource",
     "ImageVolumeStatus",
     "KeyToPath",
     "Lifecycle",
     "LifecycleHandler",
-    "LimitRange",
-    "LimitRangeItem",
-    "LimitRangeSpec",
     "LinuxContainerUser",
-    "LoadBalancerIngress",
-    "LoadBalancerStatus",
-    "LocalObjectReference",
-    "LocalVolumeSource",
-    "ModifyVolumeStatus",
-    "NFSVolumeSource",
-    "Namespace",
-    "NamespaceCondition",
-    "NamespaceSpec",
-    "NamespaceStatus",
-    "Node",
-    "NodeAddress",
     "NodeAffinity",
+    "NodeAllocatableMappedResources",
+    "NodeAllocatableOverheadResources",
     "NodeAllocatableResourceClaimStatus",
-    "NodeCondition",
-    "NodeConfigSource",
-    "NodeConfigStatus",
-    "NodeDaemonEndpoints",
-    "NodeFeatures",
-    "NodeRuntimeHandler",
-    "NodeRuntimeHandlerFeatures",
-    "NodeSelector",
-    "NodeSelectorRequirement",
-    "NodeSelectorTerm",
-    "NodeSpec",
-    "NodeStatus",
-    "NodeSwapStatus",
-    "NodeSystemInfo",
     "ObjectFieldSelector",
-    "ObjectReference",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "PersistentVolumeClaimCondition",
-    "PersistentVolumeClaimSpec",
-    "PersistentVolumeClaimStatus",
     "PersistentVolumeClaimTemplate",
     "PersistentVolumeClaimVolumeSource",
-    "PersistentVolumeSpec",
-    "PersistentVolumeStatus",
-    "PhotonPersistentDiskVolumeSource",
     "Pod",
     "PodAffinity",
     "PodAffinityTerm",
@@ -1843,13 +1086,10 @@ __all__ = [
     "PodStatus",
     "PodTemplate",
     "PodTemplateSpec",
-    "PortStatus",
-    "PortworxVolumeSource",
+    "PodVolumeHealth",
     "PreferredSchedulingTerm",
     "Probe",
     "ProjectedVolumeSource",
-    "QuobyteVolumeSource",
-    "RBDPersistentVolumeSource",
     "RBDVolumeSource",
     "ReplicationController",
     "ReplicationControllerCondition",
@@ -1858,52 +1098,31 @@ __all__ = [
     "ResourceClaim",
     "ResourceFieldSelector",
     "ResourceHealth",
-    "ResourceQuota",
-    "ResourceQuotaSpec",
-    "ResourceQuotaStatus",
     "ResourceRequirements",
     "ResourceStatus",
     "SELinuxOptions",
-    "ScaleIOPersistentVolumeSource",
     "ScaleIOVolumeSource",
-    "ScopeSelector",
-    "ScopedResourceSelectorRequirement",
     "SeccompProfile",
-    "Secret",
     "SecretEnvSource",
     "SecretKeySelector",
     "SecretProjection",
-    "SecretReference",
     "SecretVolumeSource",
     "SecurityContext",
-    "Service",
-    "ServiceAccount",
     "ServiceAccountTokenProjection",
-    "ServicePort",
-    "ServiceSpec",
-    "ServiceStatus",
-    "SessionAffinityConfig",
     "SleepAction",
-    "StorageOSPersistentVolumeSource",
     "StorageOSVolumeSource",
     "Sysctl",
     "TCPSocketAction",
-    "Taint",
     "Toleration",
     "TopologySelectorLabelRequirement",
     "TopologySelectorTerm",
     "TopologySpreadConstraint",
-    "TypedLocalObjectReference",
-    "TypedObjectReference",
     "Volume",
     "VolumeDevice",
     "VolumeMount",
     "VolumeMountStatus",
-    "VolumeNodeAffinity",
     "VolumeProjection",
-    "VolumeResourceRequirements",
     "VolumeStatus",
-    "VsphereVirtualDiskVolumeSource",
     "WeightedPodAffinityTerm",
     "WindowsSecurityContextOptions",
 ]
