@@ -29,9 +29,11 @@ from kubewright.testing.controlplane import (
     ControlPlane,
     ControlPlaneError,
     binaries_folder,
+    default_feature_gates,
     find_binaries,
 )
 from kubewright.testing.processes import Process, ProcessError
+from kubewright.testing.releases import supported_releases
 
 ROOT = Path(__file__).parent.parent
 
@@ -187,7 +189,8 @@ async def test_controller_that_ends_by_itself_is_started_again(plane: ControlPla
 
 def test_binaries_come_from_the_environment_before_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    for name in ("KUBEBUILDER_ASSETS", "KUBEWRIGHT_KUBERNETES"):
+        monkeypatch.delenv(name, raising=False)
     assert find_binaries() is None
     cached = programs(binaries_folder(), "etcd", "kube-apiserver")
     assert find_binaries() == cached
@@ -204,6 +207,13 @@ async def test_missing_programs_are_named_with_a_fix(tmp_path: Path, elsewhere: 
         async with ControlPlane(folder):
             pass
     assert os.listdir(elsewhere) == ["of-value"]
+
+
+async def test_missing_programs_of_another_version_are_built_by_naming_it():
+    folder = binaries_folder("v1.33.0")
+    with pytest.raises(ControlPlaneError, match=r"run `scripts/control-plane build --kubernetes 1\.33\.0`"):
+        async with ControlPlane(folder):
+            pass
 
 
 async def test_failed_start_removes_only_its_own_folder(
@@ -224,6 +234,16 @@ async def test_failed_start_removes_only_its_own_folder(
     assert os.listdir(temporary) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "gates"),
+    [("v1.37.1", {"ShardedListAndWatch": True}), ("v1.36.0", {"ShardedListAndWatch": True}), ("v1.35.4", {})],
+)
+def test_alpha_features_that_operators_use_are_on_in_versions_that_know_them(
+    name: str, gates: dict[str, bool], tmp_path: Path
+):
+    assert default_feature_gates(tmp_path / name) == gates
+
+
 def test_starter_and_modules_agree_on_the_version():
     assert f"k8s.io/kubernetes {KUBERNETES}" in (ROOT / "tools/control_plane/go.mod").read_text()
 
@@ -235,8 +255,17 @@ def binaries(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("binaries")
 
 
-def test_builder_and_starter_use_the_same_folder(binaries: ModuleType):
+def test_builder_and_starter_use_the_same_folder(binaries: ModuleType, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("KUBEWRIGHT_KUBERNETES", raising=False)
     assert binaries.cache_folder() / binaries.resolve("") == binaries_folder()
+
+
+def test_builder_and_starter_use_the_same_release_and_folder_of_each_version(
+    binaries: ModuleType, monkeypatch: pytest.MonkeyPatch
+):
+    for version in (*supported_releases(), "1.33.2", "v1.33.2"):
+        monkeypatch.setenv("KUBEWRIGHT_KUBERNETES", version)
+        assert binaries.cache_folder() / binaries.resolve(version) == binaries_folder()
 
 
 def test_versions_are_named_by_minor_or_release(binaries: ModuleType):

@@ -1,6 +1,7 @@
 import asyncio
 import dataclasses
 import re
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -268,3 +269,28 @@ async def asked_securely(port: int, token: str) -> tuple[int, str]:
     async with connected(port, without_verification()) as wire:
         reply = await wire.ask("GET", "/metrics", headers={"Authorization": f"Bearer {token}"})
         return reply.status, reply.text
+
+
+async def test_metrics_of_a_service_are_served_with_a_certificate_of_the_authority_in_its_secret(
+    cluster: Cluster,  # noqa: F811 (a fixture)
+) -> None:
+    await cluster.install(Box)
+    chosen = options(metrics_bind_address="127.0.0.1:0", metrics_secure=True, metrics_service="box-metrics")
+    async with running(cluster, Controller(Box, nothing), options=chosen) as manager:
+        secret = await cluster.get(core_v1.Secret, "box-metrics-cert")
+        trusted = ssl.create_default_context(cadata=secret.data["ca.crt"].decode())
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1",
+            manager.metrics_port,
+            ssl=trusted,
+            server_hostname=f"box-metrics.{cluster.namespace}.svc",
+        )
+        writer.write(b"GET /metrics HTTP/1.1\r\nHost: box\r\nConnection: close\r\n\r\n")
+        assert b"401" in await reader.readline()
+        writer.close()
+        with pytest.raises(ssl.SSLCertVerificationError):
+            await asyncio.open_connection(
+                "127.0.0.1", manager.metrics_port, ssl=trusted, server_hostname="other.example.com"
+            )
+    async with running(cluster, Controller(Box, nothing), options=chosen):
+        assert (await cluster.get(core_v1.Secret, "box-metrics-cert")).data == secret.data

@@ -42,7 +42,7 @@ def test_a_gauge_goes_up_and_down() -> None:
 def test_a_gauge_can_be_asked_when_collected() -> None:
     registry = Registry()
     present = [1.0]
-    registry.gauge("g", "").labels().set_function(lambda: present[0])
+    registry.gauge("g", "").labels().add_function(lambda: present[0])
     present[0] = 7
     assert samples(registry) == {("g",): 7}
 

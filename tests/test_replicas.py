@@ -21,7 +21,7 @@ from kubewright.controller import Context, Controller, Operator, Options
 from kubewright.election import ElectionOptions, LeaseLost, LeaseTimes, NotLeading
 from kubewright.manager import Lifetimes, Manager
 from kubewright.testing import Cluster, eventually
-from kubewright.webhook.server.authority import begin, utc_now
+from kubewright.webhook.certificates.authority import begin, utc_now
 
 from .controller.running.conftest import cluster, known_types  # noqa: F401 (fixtures)
 from .controller.running.kinds import Box, BoxStatus

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -315,6 +315,92 @@ async def test_depth_labels_are_bounded_and_never_negative() -> None:
     assert depths == [0] * 26
 
 
+@virtual_time
+async def test_a_quiet_group_is_served_between_the_keys_of_a_busy_one() -> None:
+    queue = WorkQueue[str](fair_by=lambda key: key[0])
+    for number in range(1000):
+        queue.add(f"busy-{number}")
+    queue.add("quiet-0")
+    queue.add("quiet-1")
+    first = [await take(queue) for _ in range(6)]
+    assert first == ["busy-0", "quiet-0", "busy-1", "quiet-1", "busy-2", "busy-3"]
+
+
+@virtual_time
+async def test_a_higher_priority_of_a_busy_group_still_goes_first() -> None:
+    queue = WorkQueue[str](fair_by=lambda key: key[0])
+    for number in range(3):
+        queue.add(f"busy-{number}")
+    queue.add("quiet", priority=LOW_PRIORITY)
+    assert await take_all(queue) == ["busy-0", "busy-1", "busy-2", "quiet"]
+
+
+@virtual_time
+async def test_raising_keys_of_a_group_costs_it_no_turns() -> None:
+    queue = WorkQueue[str](fair_by=lambda key: key[0])
+    for number in range(100):
+        queue.add(f"a-{number}")
+        queue.add(f"a-{number}", priority=1)
+    for number in range(100):
+        assert await take(queue) == f"a-{number}"
+    for number in range(2):
+        queue.add(f"b-{number}")
+        queue.add(f"a-{number}")
+    assert await take_all(queue) == ["b-0", "a-0", "b-1", "a-1"]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcd"), st.integers(0, 3), st.integers(0, 1))
+        | st.sampled_from(["get", "get", "done"]),
+        max_size=60,
+    )
+)
+def test_each_group_with_a_ready_key_is_served_between_two_keys_of_another(steps: list[Any]) -> None:
+    ready: dict[str, int] = {}
+    in_flight: list[str] = []
+    ready_since: dict[tuple[str, int], int] = {}
+    taken_at: dict[tuple[str, int], int] = {}
+
+    def note(step: int) -> None:
+        """Note since when each group has a key of a priority that can be taken."""
+        now = {(key[0], priority) for key, priority in ready.items() if key not in in_flight}
+        for group in now:
+            ready_since.setdefault(group, step)
+        for group in set(ready_since) - now:
+            del ready_since[group]
+
+    @virtual_time
+    async def play() -> None:
+        queue = WorkQueue[str](fair_by=lambda key: key[0])
+        for number, step in enumerate(steps):
+            if step == "done":
+                if in_flight:
+                    queue.done(in_flight.pop(0))
+            elif step == "get":
+                if not ready_since:
+                    continue
+                item = await queue.get()
+                group = (item.key[0], item.priority)
+                assert item.priority == max(priority for _, priority in ready_since)
+                last = taken_at.get(group, -1)
+                waiting = [
+                    each for each, since in ready_since.items() if each[1] == group[1] and since <= last
+                ]
+                assert all(taken_at.get(each, -1) > last for each in waiting if each != group)
+                taken_at[group] = number
+                del ready[item.key]
+                in_flight.append(item.key)
+            else:
+                group, number_in_group, priority = step
+                key = f"{group}{number_in_group}"
+                ready[key] = max(priority, ready.get(key, priority))
+                queue.add(key, priority=priority)
+            note(number)
+
+    play()
+
+
 class Model:
     """What the queue must do, written for clarity: scan everything on each step."""
 
@@ -384,6 +470,13 @@ class QueueMachine(RuleBasedStateMachine):
         self.failures.pop(key, None)
         self.queue.forget(key)
 
+    @rule(keys=st.sets(KEYS))
+    def discard(self, keys: set[str]) -> None:
+        self.call(lambda: self.queue.discard(keys.__contains__))
+        for key in keys:
+            self.failures.pop(key, None)
+            self.model.queued.pop(key, None)
+
     @rule()
     def get(self) -> None:
         expected = self.model.next(self.loop.time())
@@ -451,3 +544,17 @@ def test_a_delay_in_the_past_is_due_at_once_on_any_event_loop() -> None:
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         assert sorted(runner.run(pass_by())) == ["late", "later", "latest"]
+
+
+@virtual_time
+async def test_keys_in_backoff_are_listed_by_the_time_of_their_retry() -> None:
+    queue: WorkQueue[str] = WorkQueue(backoff=Backoff(base=1.0, maximum=100.0, jitter=0.0))
+    queue.add("healthy", after=5)
+    queue.add("ready")
+    for _ in range(3):
+        queue.add_rate_limited("often")
+    queue.add_rate_limited("once")
+    found = [(retry.key, retry.failures) for retry in queue.pending_retries(10)]
+    assert sorted(found) == [("often", 3), ("once", 1)]
+    assert len(queue.pending_retries(1)) == 1
+    assert all(0 < retry.seconds <= 4 for retry in queue.pending_retries(10))

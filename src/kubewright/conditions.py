@@ -81,7 +81,7 @@ def aggregate(
 
 
 def set(conditions: list[Condition], new: Condition, *, now: datetime | None = None) -> bool:  # noqa: A001 (as in apimachinery)
-    """Put the condition into the list, in the place of one of the same type; return True if anything changed.
+    """Put the condition into the list, replacing one of the same type; return True if anything changed.
 
     `lastTransitionTime` changes only with the status; `now` sets it to another time than the present.
     `ctx.patch_status` does this by itself: use this for lists that are written by other means.

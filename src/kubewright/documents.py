@@ -114,8 +114,11 @@ class _Anchored(NamedTuple):
 class _Open:
     """A collection that is being read, with the key that waits for its value."""
 
-    def __init__(self, value: Any, anchor: str | None, nodes_before: int, characters_before: int) -> None:
+    def __init__(
+        self, value: Any, line: int, anchor: str | None, nodes_before: int, characters_before: int
+    ) -> None:
         self.value = value
+        self.line = line
         self.is_list = isinstance(value, list)
         self.anchor = anchor
         self.nodes_before = nodes_before
@@ -159,17 +162,17 @@ class _Reader:
             if event.anchor:
                 self._anchors[event.anchor] = _Anchored(value, 1, len(event.value), 0)
             self._characters += len(event.value)
-            self._add(value, 0, event)
+            self._add(value, 0, _line(event), event)
         elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
             if len(self._open) >= MAX_DEPTH:
                 raise _too_deep(event)
             empty: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
-            self._open.append(_Open(empty, event.anchor, self._nodes, self._characters))
+            self._open.append(_Open(empty, _line(event), event.anchor, self._nodes, self._characters))
         elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
             self._close(event)
         elif isinstance(event, yaml.AliasEvent):
             found = self._expanded(str(event.anchor), event)
-            self._add(copy.deepcopy(found.value), found.depth, event)
+            self._add(copy.deepcopy(found.value), found.depth, _line(event), event)
 
     def _close(self, event: yaml.Event) -> None:
         done = self._open.pop()
@@ -180,7 +183,7 @@ class _Reader:
                 self._characters - done.characters_before,
                 done.depth,
             )
-        self._add(done.value, done.depth, event)
+        self._add(done.value, done.depth, done.line, event)
 
     def _expanded(self, anchor: str, event: yaml.Event) -> _Anchored:
         if any(opened.anchor == anchor for opened in self._open):
@@ -198,7 +201,7 @@ class _Reader:
             raise _error("document contains excessive aliasing", event)
         return found
 
-    def _add(self, value: Any, depth: int, event: yaml.Event) -> None:
+    def _add(self, value: Any, depth: int, line: int, event: yaml.Event) -> None:
         self._nodes += 1
         if not self._open:
             self._result = value
@@ -209,16 +212,17 @@ class _Reader:
             parent.value.append(value)
         elif parent.key is None:
             parent.key = _MERGE if value == _MERGE and _is_plain(event) else _key(value, event)
-            if parent.key in parent.value:
-                self._repeated.append(f'line {_line(event)}: key "{parent.key}" already set in map')
         else:
             key, parent.key = parent.key, None
             if key == _MERGE:
                 # As in Go's library: it overrides the keys before it, and keys after it override it.
                 for source in _merged(value, event):
                     parent.value.update(source)
-            else:
-                parent.value[key] = value
+                return
+            # As in Go's library: a repeated key is reported after those inside its value, at the line of the value.
+            if key in parent.value:
+                self._repeated.append(f'line {line}: key "{key}" already set in map')
+            parent.value[key] = value
 
 
 def _merged(value: Any, event: yaml.Event) -> list[Any]:

@@ -44,6 +44,7 @@ from kubewright.api import (
 from kubewright.controller.errors import (
     CannotOwn,
     ContestedField,
+    DisruptionDeferred,
     ObjectTerminating,
     OwnedByAnother,
     RetryLater,
@@ -64,6 +65,7 @@ __all__ = [
     "CredentialError",
     "DeclarationError",
     "DecodeError",
+    "DisruptionDeferred",
     "DurationError",
     "Expired",
     "FieldConflict",

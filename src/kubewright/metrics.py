@@ -50,18 +50,19 @@ class Counter:
 
 
 class Gauge:
-    """A gauge: a value that goes up and down, or a function that returns it."""
+    """A gauge: a value that goes up and down, or functions that return it."""
 
-    __slots__ = ("_read", "_value")
+    __slots__ = ("_combine", "_reads", "_value")
 
     def __init__(self) -> None:
         self._value = 0.0
-        self._read: Callable[[], float] | None = None
+        self._reads: list[Callable[[], float]] = []
+        self._combine: Callable[[Iterable[float]], float] = sum
 
     @property
     def value(self) -> float:
         """Return the current value."""
-        return self._read() if self._read is not None else self._value
+        return self._combine([read() for read in self._reads]) if self._reads else self._value
 
     def set(self, value: float) -> None:
         """Set the value."""
@@ -75,9 +76,22 @@ class Gauge:
         """Subtract n."""
         self._value -= n
 
-    def set_function(self, read: Callable[[], float]) -> None:
-        """Call this function at each collection, instead of updating the value with a timer."""
-        self._read = read
+    def add_function(
+        self, read: Callable[[], float], combine: Callable[[Iterable[float]], float] = sum
+    ) -> Callable[[], bool]:
+        """Call this function at each collection, instead of updating the value with a timer.
+
+        The values of several functions are combined. The returned function removes this one, and returns True if
+        others are left.
+        """
+        self._reads.append(read)
+        self._combine = combine
+
+        def remove() -> bool:
+            self._reads = [one for one in self._reads if one is not read]
+            return bool(self._reads)
+
+        return remove
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
         """Yield (name suffix, extra labels, value)."""

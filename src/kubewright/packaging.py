@@ -107,19 +107,21 @@ class Volume(msgspec.Struct, frozen=True):
 class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the operator's Deployment: `Workload(replicas=2, limits={"memory": "1Gi"})`.
 
-    `args` follow those that every operator is run with, and are options of `kubewright run`. `requests` and
-    `limits` replace the defaults resource by resource; an empty text removes one.
+    Without `replicas` there is one, or two if the API server refuses writes while the operator's webhooks are away
+    (`failurePolicy: Fail`, or conversions). `args` follow those that every operator is run with, and are options of
+    `kubewright run`. `requests` and `limits` replace the defaults resource by resource; an empty text removes one. There
+    is no CPU limit by default: it would throttle the operator when it has most to do.
     """
 
-    replicas: int = 1
+    replicas: int | None = None
     args: Sequence[str] = ()
     volumes: Sequence[Volume] = ()
     requests: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     limits: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
-        if self.replicas < 0:
-            raise DeclarationError(f"Workload(replicas={self.replicas}): 0 at least")
+        if self.replicas is not None and self.replicas < 0:
+            raise DeclarationError(f"Workload(replicas={self.replicas}): must be 0 or more")
         taken: set[str] = set()
         for volume in self.volumes:
             if volume.name in taken:

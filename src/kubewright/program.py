@@ -16,6 +16,7 @@ async def run(
     kubeconfig: Path | str | None = None,
     context: str | None = None,
     namespaces: Sequence[str] = (),
+    selector: str = "",
     leader_elect: bool = False,
     metrics_bind_address: str = "0",
     health_probe_bind_address: str = "0",
@@ -34,6 +35,7 @@ async def run(
     client: Any = await asyncio.to_thread(import_module, "kubewright.client")
     options = manager.ManagerOptions(
         namespaces=namespaces,
+        selector=selector,
         election=manager.ElectionOptions() if leader_elect else None,
         webhooks=manager.WebhookOptions(bind_address=webhook_bind_address),
         metrics_bind_address=metrics_bind_address,

@@ -5,10 +5,10 @@ frames are what a reader looks for: `folded_traceback` shows them, and counts th
 """
 
 import os
-import sysconfig
 import traceback
 from collections.abc import Collection
 from functools import cache, lru_cache
+from importlib import import_module
 from types import CodeType
 from typing import Any
 
@@ -18,12 +18,12 @@ _PACKAGE = os.path.dirname(__file__)
 def author_frames(error: BaseException) -> list[traceback.FrameSummary]:
     """Return the frames of the author's own files; if there are none, those of installed packages."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not _package_of(frame.filename)]
+    own = [frame for frame in frames if not package_of(frame.filename)]
     if own:
         return own
     # click calls every command: its frames say nothing about an error below it.
     left_out = ("kubewright", "click", _STANDARD)
-    return [frame for frame in frames if _package_of(frame.filename) not in left_out]
+    return [frame for frame in frames if package_of(frame.filename) not in left_out]
 
 
 def place_of(error: BaseException) -> str:
@@ -39,7 +39,7 @@ def folded_traceback(error: BaseException) -> str:
     """
     shown = traceback.TracebackException.from_exception(error)
     parts = _parts(shown, {})
-    if any(not _package_of(frame.filename) for part in parts for frame in part.stack):
+    if any(not package_of(frame.filename) for part in parts for frame in part.stack):
         for part in parts:
             folded = _FoldedStack()
             folded.extend(part.stack)
@@ -78,7 +78,7 @@ class _FoldedStack(traceback.StackSummary):
         lines: list[str] = []
         others: list[str] = []
         for frame in self:
-            package = _package_of(frame.filename)
+            package = package_of(frame.filename)
             if package:
                 others.append(package)
                 continue
@@ -116,22 +116,23 @@ _STANDARD = "the standard library"
 
 
 @lru_cache(maxsize=1024)
-def _package_of(filename: str) -> str:
+def package_of(filename: str) -> str:
     """Return the package whose file this is; empty for the author's own."""
     if filename.startswith(_PACKAGE + os.sep):
         return "kubewright"
     if filename.startswith("<"):
         return _STANDARD
     # Installed packages lie below the standard library's folder in some layouts, so they come first.
-    for folder in _folders("purelib", "platlib"):
+    for folder in library_folders("purelib", "platlib"):
         if filename.startswith(folder + os.sep):
             return os.path.splitext(filename[len(folder) + 1 :].split(os.sep, maxsplit=1)[0])[0]
-    if filename.startswith(tuple(folder + os.sep for folder in _folders("stdlib", "platstdlib"))):
+    if filename.startswith(tuple(folder + os.sep for folder in library_folders("stdlib", "platstdlib"))):
         return _STANDARD
     return ""
 
 
 @cache
-def _folders(*names: str) -> tuple[str, ...]:
-    # Computed only on failure: it reads Python's build configuration, which would slow every start.
-    return tuple(sysconfig.get_path(name) for name in names)
+def library_folders(*names: str) -> tuple[str, ...]:
+    """Return the folders of Python's libraries by their names in `sysconfig`."""
+    # Loaded only on failure: it reads Python's build configuration, which would slow every start.
+    return tuple(map(import_module("sysconfig").get_path, names))

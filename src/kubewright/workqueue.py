@@ -1,19 +1,21 @@
 """A work queue with priorities, delays and rate limits, like client-go's.
 
-A key is in one of four places: ready (a heap by priority, then by order), delayed (a heap by time), in flight (with a
-worker), or both in flight and queued again. `get` passes a ready key to a worker, which calls `done` at the end.
+A key is in one of four places: ready (by priority, then by order), delayed (a heap by time), in flight (with a worker),
+or both in flight and queued again. `get` passes a ready key to a worker, which calls `done` at the end.
 
 Invariants:
 
 - No key is passed to two workers at once; a key that is added while it is in flight becomes ready when it is done.
 - A key that was added is returned by `get` at least once after that, however often it was added in the meantime.
 - Merging two adds keeps the higher priority and the earlier time.
+- With `fair_by`, the groups of keys take turns: between two keys of one group and priority, each other group that has
+  a ready key of that priority all the time gets one taken. Within a group the order is kept.
 """
 
 import asyncio
 import heapq
-from collections import deque
-from collections.abc import Hashable
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 import msgspec
@@ -26,6 +28,8 @@ K = TypeVar("K", bound=Hashable)
 LOW_PRIORITY = -100
 """The priority of keys without a change: the initial list and resyncs."""
 
+_REMOVED = -1
+"""The order of an entry that was removed: no slot has it."""
 _MAX_PRIORITY_LABELS = 25
 _OTHER_PRIORITIES = "exceeded_cardinality_limit"
 
@@ -51,6 +55,14 @@ class QueueStatistics(msgspec.Struct, frozen=True):
     retrying: int
 
 
+class PendingRetry(msgspec.Struct, Generic[K], frozen=True):
+    """A key that failed: in how many seconds it is ready again, and how often it failed in a row."""
+
+    key: K
+    seconds: float
+    failures: int
+
+
 class _Entry(Generic[K]):
     """One queued key; `ready_at` is None once `get` may return it."""
 
@@ -69,18 +81,24 @@ class WorkQueue(Generic[K]):
 
     Adding a key that is queued merges both: the higher priority and the earlier time win. A key that is added while
     it is in flight becomes ready when it is done. Higher priorities come first, equal ones in the order in which they
-    became ready. A queue belongs to one event loop; only `get` waits.
+    became ready; `fair_by` returns the group of a key, and groups with keys of equal priority take turns. A queue
+    belongs to one event loop; only `get` waits.
     """
 
     def __init__(
-        self, *, backoff: Backoff = RETRY_BACKOFF, name: str = "", metrics: Registry | None = None
+        self,
+        *,
+        backoff: Backoff = RETRY_BACKOFF,
+        name: str = "",
+        metrics: Registry | None = None,
+        fair_by: Callable[[K], Hashable] | None = None,
     ) -> None:
         self._backoff = backoff
         self._entries: dict[K, _Entry[K]] = {}
         self._in_flight: dict[K, float] = {}
         self._failures: dict[K, int] = {}
-        # Heaps hold (sort key, order, entry); a slot whose order the entry no longer has is stale.
-        self._ready: list[tuple[int, int, _Entry[K]]] = []
+        self._ready: _ReadyKeys[K] = _ReadyKeys(fair_by)
+        # A heap of (time, order, entry); a slot whose order the entry no longer has is stale.
         self._delayed: list[tuple[float, int, _Entry[K]]] = []
         self._ready_count = 0
         self._next_order = 0
@@ -119,6 +137,19 @@ class WorkQueue(Generic[K]):
     def forget(self, key: K) -> None:
         """Reset the key's backoff."""
         self._failures.pop(key, None)
+
+    def discard(self, selected: Callable[[K], bool]) -> None:
+        """Remove the keys for which the function returns True, and reset their backoff; those in flight end as usual."""
+        for key in [key for key in self._entries if selected(key)]:
+            entry = self._entries.pop(key)
+            entry.order = _REMOVED
+            if entry.ready_at is None:
+                self._ready_count -= 1
+                self._metrics.depth(entry.priority).dec()
+        for key in [key for key in self._failures if selected(key)]:
+            del self._failures[key]
+        self._ready.drop_stale()
+        self._arm_timer()
 
     def retries(self, key: K) -> int:
         """Return how often the key was added rate-limited since it was last forgotten."""
@@ -172,10 +203,26 @@ class WorkQueue(Generic[K]):
         while self._getters:
             self._wake_getter()
 
+    def close(self) -> None:
+        """Shut down, and remove the queue from the metrics."""
+        self.shutdown()
+        self._metrics.close()
+
     def statistics(self) -> QueueStatistics:
         """Return how many keys are ready, delayed, in flight, and in backoff."""
         delayed = len(self._entries) - self._ready_count
         return QueueStatistics(self._ready_count, delayed, len(self._in_flight), len(self._failures))
+
+    def pending_retries(self, limit: int) -> list[PendingRetry[K]]:
+        """Return the keys in backoff that wait for their time, at most `limit`, the first due first."""
+        now = _now()
+        waiting = [
+            (entry.ready_at, entry.order, key, failures)
+            for key, failures in self._failures.items()
+            if (entry := self._entries.get(key)) is not None and entry.ready_at is not None
+        ]
+        chosen = heapq.nsmallest(limit, waiting, key=lambda each: each[:2])
+        return [PendingRetry(key, max(0.0, due - now), failures) for due, _, key, failures in chosen]
 
     def __len__(self) -> int:
         """Return how many keys are ready, not counting delayed ones."""
@@ -206,10 +253,9 @@ class WorkQueue(Generic[K]):
             self._push_ready(entry)
 
     def _push_ready(self, entry: _Entry[K]) -> None:
-        heapq.heappush(self._ready, (-entry.priority, entry.order, entry))
+        self._ready.push(entry)
         if len(self._ready) > 2 * self._ready_count + 64:
-            self._ready = [slot for slot in self._ready if slot[1] == slot[2].order]
-            heapq.heapify(self._ready)
+            self._ready.drop_stale()
         self._wake_getter()
 
     def _delay(self, entry: _Entry[K], ready_at: float) -> None:
@@ -251,18 +297,16 @@ class WorkQueue(Generic[K]):
         self._arm_timer()
 
     def _take(self) -> QueueItem[K] | None:
-        while self._ready:
-            _, order, entry = heapq.heappop(self._ready)
-            if order != entry.order or self._entries.get(entry.key) is not entry:
-                continue
-            now = _now()
-            del self._entries[entry.key]
-            self._ready_count -= 1
-            self._in_flight[entry.key] = now
-            self._metrics.depth(entry.priority).dec()
-            self._metrics.queue_duration.observe(now - entry.queued_at)
-            return QueueItem(entry.key, entry.priority, entry.queued_at)
-        return None
+        entry = self._ready.pop()
+        if entry is None:
+            return None
+        now = _now()
+        del self._entries[entry.key]
+        self._ready_count -= 1
+        self._in_flight[entry.key] = now
+        self._metrics.depth(entry.priority).dec()
+        self._metrics.queue_duration.observe(now - entry.queued_at)
+        return QueueItem(entry.key, entry.priority, entry.queued_at)
 
     def _wake_getter(self) -> None:
         while self._getters:
@@ -274,6 +318,70 @@ class WorkQueue(Generic[K]):
     def _order(self) -> int:
         self._next_order += 1
         return self._next_order
+
+
+class _ReadyKeys(Generic[K]):
+    """Entries that `get` may return: by priority, then one of each group in turn, then by order.
+
+    A slot is stale if its entry got another order since, which it does when its priority is raised.
+    """
+
+    def __init__(self, group_of: Callable[[K], Hashable] | None) -> None:
+        self._group_of = group_of
+        # By priority and group a heap of (order, entry); the first group is the next to be served.
+        self._levels: dict[int, OrderedDict[Hashable, list[tuple[int, _Entry[K]]]]] = {}
+        self._size = 0
+
+    def __len__(self) -> int:
+        """Return the number of slots, the stale ones included."""
+        return self._size
+
+    def push(self, entry: _Entry[K]) -> None:
+        """Add an entry; its group, if it had none, waits for one turn of each other group."""
+        level = self._levels.get(entry.priority)
+        if level is None:
+            level = self._levels[entry.priority] = OrderedDict()
+        group = None if self._group_of is None else self._group_of(entry.key)
+        slots = level.get(group)
+        if slots is None:
+            slots = level[group] = []
+        heapq.heappush(slots, (entry.order, entry))
+        self._size += 1
+
+    def pop(self) -> _Entry[K] | None:
+        """Remove and return the next entry."""
+        while self._levels:
+            priority = max(self._levels)
+            level = self._levels[priority]
+            while level:
+                group, slots = next(iter(level.items()))
+                order, entry = heapq.heappop(slots)
+                self._size -= 1
+                is_current = order == entry.order
+                if not slots:
+                    del level[group]
+                elif is_current:
+                    level.move_to_end(group)
+                if is_current:
+                    return entry
+            del self._levels[priority]
+        return None
+
+    def drop_stale(self) -> None:
+        """Remove the stale slots."""
+        self._size = 0
+        for level in self._levels.values():
+            for group, slots in list(level.items()):
+                level[group] = [slot for slot in slots if slot[0] == slot[1].order]
+                heapq.heapify(level[group])
+                if not level[group]:
+                    del level[group]
+            self._size += sum(map(len, level.values()))
+
+    def clear(self) -> None:
+        """Remove everything."""
+        self._levels.clear()
+        self._size = 0
 
 
 class _QueueMetrics(Generic[K]):
@@ -306,16 +414,27 @@ class _QueueMetrics(Generic[K]):
             names,
             buckets,
         ).labels(**labels)
-        registry.gauge(
-            "workqueue_unfinished_work_seconds",
-            "Seconds of work in progress that work_duration has not observed; stuck workers make it grow",
-            names,
-        ).labels(**labels).set_function(lambda: sum(_ages(in_flight)))
-        registry.gauge(
-            "workqueue_longest_running_processor_seconds",
-            "How many seconds the longest running processor for workqueue has been running",
-            names,
-        ).labels(**labels).set_function(lambda: max(_ages(in_flight), default=0.0))
+        self._removers = (
+            registry.gauge(
+                "workqueue_unfinished_work_seconds",
+                "Seconds of work in progress that work_duration has not observed; stuck workers make it grow",
+                names,
+            )
+            .labels(**labels)
+            .add_function(lambda: sum(_ages(in_flight))),
+            registry.gauge(
+                "workqueue_longest_running_processor_seconds",
+                "How many seconds the longest running processor for workqueue has been running",
+                names,
+            )
+            .labels(**labels)
+            .add_function(lambda: max(_ages(in_flight), default=0.0), combine=max),
+        )
+
+    def close(self) -> None:
+        """Remove the functions of this queue; other queues of the same name keep theirs."""
+        for remove in self._removers:
+            remove()
 
     def depth(self, priority: int) -> Gauge:
         """Return the gauge of this priority; beyond the limit of label values all new ones share one."""

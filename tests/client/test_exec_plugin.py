@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -119,6 +121,23 @@ async def test_a_plugin_with_endless_output_is_stopped() -> None:
     with pytest.raises(CredentialError, match="printed more than 1 MiB") as caught:
         await source(endless).obtain(refused=False)
     assert "canary" not in str(caught.value)
+
+
+async def test_a_plugin_with_endless_output_is_stopped_if_a_child_of_it_holds_its_output_open(
+    tmp_path: Path,
+) -> None:
+    child = tmp_path / "child"
+    code = (
+        "import subprocess, sys\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)'])\n"
+        f"open({str(child)!r}, 'w').write(str(child.pid))\n"
+        "while True: sys.stdout.write('canary' * 100_000)"
+    )
+    try:
+        with pytest.raises(CredentialError, match="printed more than 1 MiB"):
+            await source(plugin(code)).obtain(refused=False)
+    finally:
+        os.kill(int(child.read_text()), signal.SIGKILL)
 
 
 async def test_the_install_hint_of_a_missing_plugin_is_shown() -> None:

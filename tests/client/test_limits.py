@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from kubewright.client import RateLimit
-from kubewright.client.limits import RateLimiter
+from kubewright.client.retries import RateLimiter
 from kubewright.testing.virtual_time import virtual_time
 
 

@@ -5,7 +5,6 @@ from contextlib import aclosing
 
 import pytest
 
-from kubewright.api import Invalid
 from kubewright.api.builtin import core_v1
 from kubewright.client import (
     BadRequest,
@@ -63,20 +62,16 @@ async def test_a_watch_yields_changes(client: Client, namespace: str) -> None:
     assert seen == ["ADDED", "MODIFIED", "DELETED"]
 
 
+@pytest.mark.kubernetes(since="1.34")
 async def test_a_watch_may_begin_with_the_current_state(client: Client, namespace: str) -> None:
     await client.create(config_map(namespace))
     seen: list[str] = []
     events = client.watch(core_v1.ConfigMap, namespace=namespace, labels="app=test", initial_events=True)
-    try:
-        async with asyncio.timeout(60), aclosing(events):
-            async for event in events:
-                seen.append(event.object.meta.name or event.type)
-                if event.object.meta.annotations.get("k8s.io/initial-events-end") == "true":
-                    break
-    except Invalid as error:
-        if "WatchList feature gate" not in str(error):
-            raise
-        pytest.skip("this server has it off, as Kubernetes before 1.34 has")
+    async with asyncio.timeout(60), aclosing(events):
+        async for event in events:
+            seen.append(event.object.meta.name or event.type)
+            if event.object.meta.annotations.get("k8s.io/initial-events-end") == "true":
+                break
     assert seen == ["a", "BOOKMARK"]
 
 

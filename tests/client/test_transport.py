@@ -19,6 +19,7 @@ from kubewright.client import (
     NotFound,
     RateLimit,
     ServiceUnavailable,
+    ThrottleStatistics,
     TimedOut,
     TooManyRequests,
     Unauthorized,
@@ -139,6 +140,7 @@ async def test_retry_after_is_honoured() -> None:
         await client.create(OBJECT, kind=MAPS)
         assert asyncio.get_running_loop().time() - started >= 7
         assert len(server.received) == 3
+        assert client.throttling == ThrottleStatistics(waiting=0, seconds=pytest.approx(7))
 
 
 @virtual_time

@@ -14,7 +14,7 @@ import kubewright as kw
         (lambda: kw.packaging.Volume("a", "/x", secret="s", claim="c"), "give one of secret="),
         (lambda: kw.packaging.Volume("a", "/x", claim="c", optional=True), "optional= belongs to"),
         (lambda: kw.packaging.Volume("a", "/x", size="much"), "size"),
-        (lambda: kw.packaging.Workload(replicas=-1), "0 at least"),
+        (lambda: kw.packaging.Workload(replicas=-1), "must be 0 or more"),
         (lambda: kw.packaging.Workload(limits={"memory": "lots"}), r"limits\['memory'\]"),
         (
             lambda: kw.packaging.Workload(

@@ -13,7 +13,7 @@ from kubewright.certificates import FollowingContext
 from kubewright.metrics import Registry
 from kubewright.serving import BindAddress
 from kubewright.webhook import Endpoints, Lifetimes
-from kubewright.webhook.server.authority import CertificateBundle, begin, utc_now
+from kubewright.webhook.certificates.authority import CertificateBundle, begin, utc_now
 from kubewright.webhook.server.http import WebhookServer
 from kubewright.webhook.server.reviewers import reviewers_for
 

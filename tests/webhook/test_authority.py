@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from kubewright.webhook import Lifetimes
-from kubewright.webhook.server.authority import (
+from kubewright.webhook.certificates.authority import (
     CertificateBundle,
     advance,
     begin,

@@ -16,8 +16,8 @@ from kubewright.manager.servers import serve_webhooks
 from kubewright.metrics import Registry
 from kubewright.serving import BindAddress, BindError, Checks
 from kubewright.webhook import Endpoints, Lifetimes, WebhookOptions
+from kubewright.webhook.certificates.authority import begin, utc_now
 from kubewright.webhook.server import HostOptions, WebhookHost
-from kubewright.webhook.server.authority import begin, utc_now
 
 from .kinds import sensible
 

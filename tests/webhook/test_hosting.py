@@ -30,12 +30,12 @@ from kubewright.metrics import Registry
 from kubewright.serving import BindAddress
 from kubewright.testing import Cluster, eventually
 from kubewright.webhook import Lifetimes, certificate_rules, webhook_rules
+from kubewright.webhook.certificates.authority import begin, utc_now
 from kubewright.webhook.server import (
     HostOptions,
     NotRegistered,
     WebhookHost,
 )
-from kubewright.webhook.server.authority import begin, utc_now
 
 from .kinds import Widget, WidgetV1Alpha1, colored, from_alpha, from_beta, sensible
 from .learning import asked, validated
@@ -364,7 +364,7 @@ async def test_a_configuration_that_cannot_be_removed_does_not_keep_the_others(
 async def test_a_mounted_certificate_is_reloaded(
     cluster: Cluster, deployed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kubewright.webhook.server.sources.DIRECTORY_POLL", 0.05)
+    monkeypatch.setattr("kubewright.webhook.certificates.sources.DIRECTORY_POLL", 0.05)
 
     def lay() -> None:
         bundle = begin([f"turning-webhook-service.{cluster.namespace}.svc"], Lifetimes(), utc_now())

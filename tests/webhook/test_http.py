@@ -16,8 +16,8 @@ from kubewright.certificates import FollowingContext
 from kubewright.serving import BindAddress, BindError
 from kubewright.testing import eventually
 from kubewright.webhook import Lifetimes
+from kubewright.webhook.certificates.authority import begin, utc_now
 from kubewright.webhook.server import http
-from kubewright.webhook.server.authority import begin, utc_now
 from kubewright.webhook.server.http import WebhookServer
 from kubewright.webhook.server.reviewers import LARGE
 

@@ -12,10 +12,10 @@ from kubewright.certificates import FollowingContext
 from kubewright.metrics import Registry
 from kubewright.testing import eventually
 from kubewright.webhook import Lifetimes
-from kubewright.webhook.server import sources
-from kubewright.webhook.server.authority import CertificateBundle, begin, utc_now
-from kubewright.webhook.server.sources import CertificateSource, DirectorySource, OwnSource
-from kubewright.webhook.server.stores import MemoryStore
+from kubewright.webhook.certificates import sources
+from kubewright.webhook.certificates.authority import CertificateBundle, begin, utc_now
+from kubewright.webhook.certificates.sources import CertificateSource, DirectorySource, OwnSource
+from kubewright.webhook.certificates.stores import MemoryStore
 
 HOSTS = ["127.0.0.1"]
 OFTEN = Lifetimes(poll=timedelta(seconds=0.01), trust=timedelta(0), follow=timedelta(0))

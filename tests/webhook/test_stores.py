@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from kubewright.webhook import Lifetimes
-from kubewright.webhook.server.authority import begin, utc_now
-from kubewright.webhook.server.stores import FileStore
+from kubewright.webhook.certificates.authority import begin, utc_now
+from kubewright.webhook.certificates.stores import FileStore
 
 
 async def test_stored_certificates_are_found_again_by_their_owner_only(tmp_path: Path) -> None:

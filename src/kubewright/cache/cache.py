@@ -11,6 +11,7 @@ from kubewright.cache.definitions import DefinitionWatches
 from kubewright.cache.feed import Feed, FeedOptions
 from kubewright.cache.informer import Informer
 from kubewright.cache.selection import Selection
+from kubewright.cache.shard_streams import ShardStreams
 from kubewright.cache.source import ListerWatcher
 from kubewright.metrics import Registry
 
@@ -54,7 +55,24 @@ class Cache:
         self._informers: dict[tuple[Selection, type[Any]], Informer[Any]] = {}
         self._users: dict[Informer[Any], int] = {}
         self._tasks: dict[Feed, asyncio.Task[None]] = {}
+        self._shard_streams: dict[int, ShardStreams] = {}
         self._group: asyncio.TaskGroup | None = None
+
+    def shard_streams(self, numbers: Collection[int]) -> ShardStreams:
+        """Return the streams that fill the informers of these shards, which are created next.
+
+        Call `open_streams` when all of them are.
+        """
+        streams = ShardStreams(self._source, self._options, numbers, self._forget_streams)
+        for number in numbers:
+            self._shard_streams[number] = streams
+        return streams
+
+    def open_streams(self, streams: ShardStreams) -> None:
+        """Begin to fill the informers of some shards; the cache runs."""
+        if self._group is None:
+            raise RuntimeError("shards are read while the cache runs")
+        streams.start(self._group)
 
     def informer(self, selection: Selection, cls: type[T], *, optional: bool = False) -> Informer[T]:
         """Return the informer of this selection, started if the cache runs; call `release` when it is no longer used.
@@ -67,7 +85,10 @@ class Cache:
             feed = self._feeds.get(selection)
             if feed is None:
                 feed = self._feeds[selection] = Feed(self._source, selection, self._options, required=False)
-                self._start(feed)
+                if selection.shard is None:
+                    self._start(feed)
+                else:
+                    self._shard_streams[selection.shard.number].add(feed)
             informer = self._informers[selection, cls] = Informer(feed, cls)
         if not optional:
             informer.feed.required = True
@@ -86,6 +107,8 @@ class Cache:
         if any(kept.feed is feed for kept in self._informers.values()):
             return
         del self._feeds[feed.selection]
+        if feed.selection.shard is not None:
+            self._shard_streams[feed.selection.shard.number].remove(feed)
         task = self._tasks.pop(feed, None)
         if task is not None:
             task.cancel()
@@ -128,8 +151,13 @@ class Cache:
             if feed.selection.kind == kind:
                 feed.retry_now()
 
+    def _forget_streams(self, ended: ShardStreams) -> None:
+        self._shard_streams = {
+            number: streams for number, streams in self._shard_streams.items() if streams is not ended
+        }
+
     def _start(self, feed: Feed) -> None:
-        if self._group is not None:
+        if self._group is not None and feed.selection.shard is None:
             self._tasks[feed] = self._group.create_task(feed.run(), name=f"watch {feed.selection}")
 
 

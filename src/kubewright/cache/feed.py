@@ -13,7 +13,15 @@ from contextlib import AbstractContextManager, ExitStack, aclosing, nullcontext
 
 import msgspec
 
-from kubewright.api import Kind, KubewrightError, NotFound, ObjectKey, RawObject, ServiceUnavailable
+from kubewright.api import (
+    Forbidden,
+    Kind,
+    KubewrightError,
+    NotFound,
+    ObjectKey,
+    RawObject,
+    ServiceUnavailable,
+)
 from kubewright.cache.selection import Selection
 from kubewright.cache.source import ListerWatcher
 from kubewright.cache.store import Store, StoreChange
@@ -22,6 +30,7 @@ from kubewright.cache.watcher import (
     Applied,
     Deleted,
     Event,
+    Events,
     Failed,
     Progressed,
     Restarted,
@@ -29,7 +38,7 @@ from kubewright.cache.watcher import (
     Synced,
     watch_forever,
 )
-from kubewright.guards import attempt
+from kubewright.guards import must_propagate
 from kubewright.metrics import Registry
 
 Subscriber = Callable[[StoreChange], None]
@@ -39,6 +48,7 @@ STALE_AFTER = 60.0
 _CONFIRMED = 2
 """After this many rejections in a row, the cached objects count as deleted together with their kind."""
 _YIELD_AFTER = 500
+_GAUGES = ("kubewright_cache_objects", "kubewright_cache_undecodable_objects")
 _LABELS = ("resource", "namespace", "labels", "fields", "content")
 
 _log = logging.getLogger("kubewright.cache")
@@ -122,16 +132,21 @@ class Feed:
         self._options = options
         self._trimmer = Trimmer(selection, options.field_managers)
         self._store = Store(selection, self._trim)
+        self.objects: Mapping[ObjectKey, RawObject] = self._store.objects
+        """All objects as they are stored."""
         self._indexers: list[Subscriber] = []
         self._subscribers: list[Subscriber] = []
         self._synced = asyncio.Event()
         self._settled = asyncio.Event()
+        self._answered = asyncio.Event()
         self._refusals = 0
         self._absent = False
         self._failure: Failed | None = None
         self._failing_since = 0.0
         self._logged = ""
-        self._retry_now = asyncio.Event()
+        self.retry_event: asyncio.Event = asyncio.Event()
+        """Ends the pause of the watcher after a failure."""
+        self._gauges: list[Callable[[], bool]] = []
         for name, text, read in (
             ("kubewright_cache_objects", "Number of objects held", lambda: len(self._store.objects)),
             (
@@ -141,7 +156,8 @@ class Feed:
             ),
         ):
             gauge = options.metrics.gauge(name, text, _LABELS)
-            gauge.labels(**self._metric_labels()).set_function(read)
+            # Feeds of several shards have the same labels: their numbers are added.
+            self._gauges.append(gauge.labels(**self._metric_labels()).add_function(read))
 
     async def run(self) -> None:
         """Follow the selection until cancelled."""
@@ -153,12 +169,11 @@ class Feed:
                 self.selection,
                 streaming=self._options.streaming,
                 metrics=self._options.metrics,
-                retry_now=self._retry_now,
+                retry_now=self.retry_event,
             )
             async with aclosing(events):
                 async for arrived in events:
-                    for event in arrived:
-                        self._handle(event)
+                    self.take(arrived)
                     if self._synced.is_set():
                         filling.close()
                     count += len(arrived)
@@ -167,9 +182,14 @@ class Feed:
                         count = 0
                         await asyncio.sleep(0)
 
+    def take(self, events: Events) -> None:
+        """Apply what the watcher reported; called by `run`, or for a shard by the stream that it shares with others."""
+        for event in events:
+            self._handle(event)
+
     def retry_now(self) -> None:
         """End the pause after a failed attempt to read: the next one is expected to succeed."""
-        self._retry_now.set()
+        self.retry_event.set()
 
     @property
     def synced(self) -> bool:
@@ -199,6 +219,15 @@ class Feed:
             reason = f": {self._failure.error}" if self._failure else ""
             raise CacheSyncTimeout(f"{self.selection} did not sync within {limit:g} s{reason}") from None
 
+    async def wait_answered(self) -> None:
+        """Wait until the whole selection has been read once, or the server has refused that."""
+        await self._answered.wait()
+
+    @property
+    def is_forbidden(self) -> bool:
+        """Return True if the last attempt to read was rejected for missing permissions."""
+        return self._failure is not None and isinstance(self._failure.error, Forbidden)
+
     @property
     def problems(self) -> Sequence[str]:
         """Return why the objects cannot be read: a missing kind, a missing rule, or a failure that lasts."""
@@ -211,11 +240,6 @@ class Feed:
         return [f"{self.selection}: the watch has failed for {failed_for:.0f} s: {failure.error}"] * (
             failed_for >= STALE_AFTER
         )
-
-    @property
-    def objects(self) -> Mapping[ObjectKey, RawObject]:
-        """Return all objects as they are stored."""
-        return self._store.objects
 
     def add_indexer(self, indexer: Subscriber) -> Callable[[], None]:
         """Call this function for each change before any subscriber, so that subscribers find indexes up to date.
@@ -246,13 +270,14 @@ class Feed:
 
     def close(self) -> None:
         """Remove this feed from the metrics."""
-        for name in ("kubewright_cache_objects", "kubewright_cache_undecodable_objects"):
-            self._options.metrics.gauge(name, "", _LABELS).remove(**self._metric_labels())
+        for name, remove in zip(_GAUGES, self._gauges, strict=True):
+            if not remove():
+                self._options.metrics.gauge(name, "", _LABELS).remove(**self._metric_labels())
 
     def _handle(self, event: Event) -> None:
         match event:
-            case Applied(obj):
-                self._notify(self._store.apply(obj))
+            case Applied():
+                self._notify(self._store.apply(event.object))
             case Deleted(obj):
                 self._notify(self._store.delete(obj))
             case Progressed(version):
@@ -267,6 +292,7 @@ class Feed:
                 self._absent = False
                 self._synced.set()
                 self._settled.set()
+                self._answered.set()
             case Failed():
                 self._failed(event)
                 return
@@ -274,12 +300,14 @@ class Feed:
             self._recovered()
 
     def _trim(self, obj: RawObject) -> RawObject:
-        def failed(error: BaseException) -> RawObject:
+        try:
+            return self._trimmer.trim(obj)
+        except BaseException as error:
+            if must_propagate(error):
+                raise
             # The author's transform failed: store the whole object rather than none.
             self.undecodable.report(obj, error)
             return obj
-
-        return attempt(self._trimmer.trim, obj, failed)
 
     def _notify(self, changes: Sequence[StoreChange]) -> None:
         for change in changes:
@@ -291,15 +319,17 @@ class Feed:
                 self._call(subscriber, change)
 
     def _call(self, subscriber: Subscriber, change: StoreChange) -> None:
-        def failed(error: BaseException) -> None:
+        try:
+            subscriber(change)
+        except BaseException as error:
+            if must_propagate(error):
+                raise
             _log.error(
                 "A subscriber failed on a change of %s %s",
                 self.selection.kind.resource,
                 change.key,
                 exc_info=error,
             )
-
-        attempt(subscriber, change, failed)
 
     def _failed(self, failed: Failed) -> None:
         missing = isinstance(failed.error, NotFound) and failed.error.kind_missing
@@ -320,6 +350,8 @@ class Feed:
         if self._failure is None:
             self._failing_since = asyncio.get_running_loop().time()
         self._failure = failed
+        if failed.refused:
+            self._answered.set()
 
     def _note_absence(self, error: KubewrightError) -> bool:
         """Return True if the server does not serve the kind; drop the cached objects once that is certain."""

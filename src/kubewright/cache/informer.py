@@ -1,4 +1,4 @@
-"""One selection of objects read as one class: decoded afresh for each read, found by index."""
+"""One selection of objects read as one class: decoded again for each read, found by index."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar, cast, get_origin
@@ -18,16 +18,14 @@ class Informer(Generic[T]):
 
     def __init__(self, feed: Feed, cls: type[T]) -> None:
         self.feed = feed
+        self.selection: Selection = feed.selection
         self._cls = cls
         self._typed = (get_origin(cls) or cls) is not dict
         # Weak: an index that its author no longer references is dropped.
         self._indexes: WeakKeyDictionary[Index[T], IndexTable] = WeakKeyDictionary()
         self._remove_indexer: Callable[[], None] | None = None
-
-    @property
-    def selection(self) -> Selection:
-        """Return the selection."""
-        return self.feed.selection
+        chosen = feed.selection
+        self._covers_all = not (chosen.namespace or chosen.is_narrowed or chosen.shard is not None)
 
     @property
     def synced(self) -> bool:
@@ -47,11 +45,17 @@ class Informer(Generic[T]):
         return self.feed.problems
 
     def covers(self, key: ObjectKey) -> bool:
-        """Return True if an object with this key, if it exists, is certain to be cached completely."""
-        return self.selection.covers(key)
+        """Return True if an object with this key, if it exists, is certain to be cached completely.
+
+        A shard by uid does not show in a key: it covers the objects that it holds, and no others.
+        """
+        chosen = self.selection
+        if self._covers_all or chosen.covers(key):
+            return True
+        return chosen.shard is not None and not chosen.is_narrowed and key in self.feed.objects
 
     def get(self, key: ObjectKey) -> T | None:
-        """Return the object decoded afresh, or None; raise DecodeError if it does not fit its class."""
+        """Return the object, newly decoded, or None; raise DecodeError if it does not fit its class."""
         raw = self.feed.objects.get(key)
         if raw is None:
             return None

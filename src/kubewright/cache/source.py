@@ -20,6 +20,7 @@ class ListerWatcher(Protocol):
         labels: str = "",
         fields: str = "",
         limit: int = 500,
+        shard_selector: str = "",
         metadata_only: bool = False,
     ) -> AsyncGenerator[RawList, None]:
         """Yield the pages of one consistent list."""
@@ -34,6 +35,7 @@ class ListerWatcher(Protocol):
         fields: str = "",
         resource_version: str = "",
         initial_events: bool = False,
+        shard_selector: str = "",
         metadata_only: bool = False,
     ) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """Yield events, as many at once as have arrived, until the server ends the stream; raise if it breaks or stalls.

@@ -12,7 +12,7 @@ from itertools import compress
 
 import msgspec
 
-from kubewright.api import PartialMeta, RawObject, encode, parse, raw_object
+from kubewright.api import PartialMeta, RawObject, control_annotations, encode, parse, raw_object
 from kubewright.cache.selection import Selection, Transform
 
 _FIELD = b'"managedFields":'
@@ -63,6 +63,9 @@ def _transformed(obj: RawObject, transform: Transform) -> RawObject:
     made = raw_object(encode(transform(parse(obj.raw))))
     if _identity(made.meta) != _identity(obj.meta):
         raise ValueError("the transform must keep metadata.name, namespace, uid and resourceVersion")
+    # A transform that drops annotations saves memory; it must not drop what pauses the object.
+    if control_annotations(obj.meta) != control_annotations(made.meta):
+        made.meta.annotation_data = obj.meta.annotation_data
     return made
 
 
@@ -104,10 +107,14 @@ def _is_only_place(raw: bytes, end: int) -> bool:
 
 
 def _kept_entries(fields: bytes, managers: frozenset[str]) -> bytes:
-    if not any(needle in fields for needle in _needles(managers)):
+    # Not `in`: bytes first try their operand as a number, and the error that this makes costs more than the search.
+    if max(map(fields.find, _needles(managers))) < 0:
         return b""
     entries = _managers.decode(fields)
-    parts = set[bool]().union(*(entry.parts for entry in entries if entry.manager in managers))
+    ours = [entry for entry in entries if entry.manager in managers]
+    if len(ours) == len(entries):
+        return fields
+    parts = {part for entry in ours for part in entry.parts}
     chosen = [entry.manager in managers or not parts.isdisjoint(entry.parts) for entry in entries]
     if all(chosen):
         return fields

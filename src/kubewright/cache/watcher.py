@@ -1,4 +1,4 @@
-"""Follow one selection without end: list, watch, resume, and list again if history is lost.
+"""Follow one selection forever: list, watch, resume, and list again if history is lost.
 
 The watcher is in one of three states. `Streaming` and `Listing` read the current state: `Streaming` from the first
 events of a watch (WatchList), `Listing` from a list in pages. `Watching` follows the changes since a version. After a
@@ -27,6 +27,7 @@ import msgspec
 from kubewright.api import DecodeError, KubewrightError, RawObject, Status, WatchEvent
 from kubewright.backoff import Backoff
 from kubewright.cache.selection import Selection
+from kubewright.cache.shard_selection import ShardSelection
 from kubewright.cache.source import ListerWatcher
 from kubewright.cache.stalls import Stalled, StallTimeout
 from kubewright.cache.store import compare_versions
@@ -81,7 +82,7 @@ class Synced(msgspec.Struct, frozen=True, gc=False):
     resource_version: str
 
 
-class Failed(msgspec.Struct, frozen=True, gc=False):
+class Failed(msgspec.Struct, frozen=True):
     """Reading failed and is retried; `refused` means that an administrator must fix something first.
 
     `ordinary` failures need no attention: a watch that was cut once, as servers do when a CRD changes, and a
@@ -154,11 +155,13 @@ def watch_forever(
     streaming: bool = True,
     metrics: Registry | None = None,
     retry_now: asyncio.Event | None = None,
+    shards: ShardSelection | None = None,
 ) -> AsyncGenerator[Events, None]:
     """Yield what happens to the selected objects, as many events at once as have arrived; never ends by itself.
 
     With `streaming` the current state comes from a WatchList if the server supports it, otherwise from a list in pages.
-    Setting `retry_now` ends the pause after a failure.
+    Setting `retry_now` ends the pause after a failure. With `shards` the server is asked to send only their objects; it may
+    send others too.
 
     Streaming ─ bookmark ─▶ Watching ◀─ complete ─ Listing
         │ not supported ────────────────────────────▶ │
@@ -166,7 +169,7 @@ def watch_forever(
     The watcher pauses after each failure, longer each time.
     """
     retry_now = retry_now or asyncio.Event()
-    return _Watcher(source, selection, streaming, metrics or Registry(), retry_now).events()
+    return _Watcher(source, selection, streaming, metrics or Registry(), retry_now, shards).events()
 
 
 class _Narrowed(TypedDict):
@@ -174,6 +177,7 @@ class _Narrowed(TypedDict):
     labels: str
     fields: str
     metadata_only: bool
+    shard_selector: str
 
 
 class _Watcher:
@@ -184,12 +188,14 @@ class _Watcher:
         streaming: bool,
         metrics: Registry,
         retry_now: asyncio.Event,
+        shards: ShardSelection | None,
     ) -> None:
         self._source = source
+        self._shards = shards
         self._retry_now = retry_now
         self._selection = selection
         self._streams = streaming
-        self._state: WatchState = self._afresh()
+        self._state: WatchState = self._initial_state()
         self._failures = 0
         self._failure_kind: _FailureKind = _FailureKind.UNREACHABLE
         self._is_failing = False
@@ -243,9 +249,10 @@ class _Watcher:
                 return self._watch(version)
 
     async def _stream(self) -> AsyncGenerator[Events, None]:
+        narrowed = await self._narrowed()
         yield (Restarted(),)
         self._watches.inc()
-        async with aclosing(self._open_watch(initial_events=True)) as arrivals:
+        async with aclosing(self._open_watch(narrowed, initial_events=True)) as arrivals:
             try:
                 with StallTimeout(INITIAL_EVENTS_TIMEOUT) as timeout:
                     async for events in arrivals:
@@ -263,10 +270,11 @@ class _Watcher:
                 yield self._follow(events)
 
     async def _list(self, limit: int) -> AsyncGenerator[Events, None]:
+        narrowed = await self._narrowed()
         yield (Restarted(),)
         self._lists.inc()
         version = ""
-        pages = self._source.list_raw(self._selection.kind, limit=limit, **self._narrowed())
+        pages = self._source.list_raw(self._selection.kind, limit=limit, **narrowed)
         async with aclosing(pages):
             async for page in pages:
                 version = page.resource_version
@@ -276,8 +284,9 @@ class _Watcher:
     async def _watch(self, version: str) -> AsyncGenerator[Events, None]:
         if self._in_doubt:
             await self._check_history(version)
+        narrowed = await self._narrowed()
         self._watches.inc()
-        async with aclosing(self._open_watch(version)) as arrivals:
+        async with aclosing(self._open_watch(narrowed, version)) as arrivals:
             async for events in arrivals:
                 self._accept()
                 if self._is_failing:
@@ -307,22 +316,23 @@ class _Watcher:
         self._in_doubt = False
 
     def _open_watch(
-        self, version: str = "", *, initial_events: bool = False
+        self, narrowed: _Narrowed, version: str = "", *, initial_events: bool = False
     ) -> AsyncGenerator[Sequence[WatchEvent], None]:
         return self._source.watch_raw(
             self._selection.kind,
             resource_version=version,
             initial_events=initial_events,
-            **self._narrowed(),
+            **narrowed,
         )
 
-    def _narrowed(self) -> _Narrowed:
+    async def _narrowed(self) -> _Narrowed:
         chosen = self._selection
         return _Narrowed(
             namespace=chosen.namespace,
             labels=chosen.labels,
             fields=chosen.fields,
             metadata_only=chosen.metadata_only,
+            shard_selector="" if self._shards is None else await self._shards.selector(),
         )
 
     def _take_initial(self, events: Sequence[WatchEvent]) -> Events:
@@ -391,7 +401,7 @@ class _Watcher:
         if isinstance(state, Listing) and code == _EXPIRED:
             self._state = Listing(limit=0)
         elif code in _REFUSED or code == _EXPIRED or _unreadable(error) or isinstance(error, HistoryReplaced):
-            self._state = self._afresh()
+            self._state = self._initial_state()
         kind = _failure_kind(error, code)
         if kind is not self._failure_kind or self._lasted():
             # This is not the previous failure again, so the backoff starts over.
@@ -402,7 +412,7 @@ class _Watcher:
         ordinary = self._failures == 1 and (kind is _FailureKind.ENDED or code == _EXPIRED)
         return Failed(error, pause, code in _REFUSED, ordinary)
 
-    def _afresh(self) -> WatchState:
+    def _initial_state(self) -> WatchState:
         return Streaming() if self._streams else Listing()
 
     def _pause(self, error: KubewrightError, kind: _FailureKind) -> float:

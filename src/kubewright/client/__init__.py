@@ -46,8 +46,10 @@ from kubewright.client.config import (
 )
 from kubewright.client.discovery import ApiResource, ServerVersion
 from kubewright.client.kubeconfig import config_from_kubeconfig, in_cluster_config, load_config
+from kubewright.client.port_forward import PortForward
 from kubewright.client.reader import ObjectList
 from kubewright.client.requests import ApiRequest, ListOptions, WriteOptions
+from kubewright.client.retries import ThrottleStatistics
 from kubewright.http.client import ClientResponse
 
 __all__ = [
@@ -80,6 +82,7 @@ __all__ = [
     "NotFound",
     "ObjectList",
     "OidcProvider",
+    "PortForward",
     "RateLimit",
     "RequestTooLarge",
     "ScaleReplicas",
@@ -88,6 +91,7 @@ __all__ = [
     "ServerVersion",
     "ServiceAccountToken",
     "ServiceUnavailable",
+    "ThrottleStatistics",
     "TimedOut",
     "TooManyRequests",
     "Unauthorized",

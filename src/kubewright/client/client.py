@@ -1,6 +1,7 @@
-"""`Client`: all verbs; scale, eviction, tokens and logs are in this module."""
+"""`Client`: all verbs; scale, eviction, tokens, logs and port-forward are in this module."""
 
 from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,8 +18,10 @@ from kubewright.api import (
 )
 from kubewright.api.meta import Propagation
 from kubewright.client import requests
+from kubewright.client.port_forward import PORT_FORWARD_PROTOCOL, PortForward, forwarded
 from kubewright.client.requests import ApiRequest
 from kubewright.client.writer import ClientWriter
+from kubewright.http.client import ClientWebSocket, handshake_headers
 
 PODS = Kind(group="", version="v1", kind="Pod", plural="pods", status=True, builtin=True)
 SERVICE_ACCOUNTS = Kind(group="", version="v1", kind="ServiceAccount", plural="serviceaccounts", builtin=True)
@@ -168,6 +171,19 @@ class Client(ClientWriter):
         ) as stream:
             while piece := await stream.read():
                 yield piece
+
+    @asynccontextmanager
+    async def port_forward(self, name: str, namespace: str, port: int) -> AsyncGenerator[PortForward, None]:
+        """Forward a free port of the loopback interface to a port of a Pod until the end of the block."""
+
+        async def connect() -> ClientWebSocket:
+            headers = handshake_headers(PORT_FORWARD_PROTOCOL)
+            return await self._transport.open_websocket(
+                requests.port_forward(PODS, name, namespace, port, headers)
+            )
+
+        async with forwarded(connect, port) as forward:
+            yield forward
 
     async def _struct(self, cls: type[Any], request: ApiRequest) -> Any:
         response = await self.raw(request)

@@ -116,13 +116,6 @@ class _LegacyVersions(msgspec.Struct):
     versions: list[str] | None = None
 
 
-_server_versions = msgspec.json.Decoder(ServerVersion)
-_aggregated = msgspec.json.Decoder(_Aggregated)
-_legacy_resources = msgspec.json.Decoder(_LegacyResources)
-_legacy_groups = msgspec.json.Decoder(_LegacyGroups)
-_legacy_versions = msgspec.json.Decoder(_LegacyVersions)
-
-
 class DiscoveryClient:
     """Discover the resources of a server; found kinds are cached, missing ones are requested again."""
 
@@ -155,7 +148,7 @@ class DiscoveryClient:
 
     async def server_version(self) -> ServerVersion:
         """Return the version of the server."""
-        return _read(_server_versions, await self._send(get_path("/version")), "/version")
+        return _read(ServerVersion, await self._send(get_path("/version")), "/version")
 
     async def _below(self, path: str) -> list[ApiResource]:
         etag, known = self._aggregated.get(path, ("", []))
@@ -165,17 +158,17 @@ class DiscoveryClient:
             return known
         if _AGGREGATED not in response.headers.get("Content-Type", ""):
             return await self._legacy(path, response)
-        found = list(_from_aggregated(_read(_aggregated, response, path)))
+        found = list(_from_aggregated(_read(_Aggregated, response, path)))
         self._aggregated[path] = (response.headers.get("ETag", ""), found)
         return found
 
     async def _legacy(self, path: str, response: ClientResponse) -> list[ApiResource]:
         if path == "/api":
-            versions = [("", version) for version in _read(_legacy_versions, response, path).versions or ()]
+            versions = [("", version) for version in _read(_LegacyVersions, response, path).versions or ()]
         else:
             versions = [
                 (group.name, version.group_version.rpartition("/")[2])
-                for group in _read(_legacy_groups, response, path).groups or ()
+                for group in _read(_LegacyGroups, response, path).groups or ()
                 for version in group.versions or ()
             ]
         found: list[ApiResource] = []
@@ -191,7 +184,7 @@ class DiscoveryClient:
     async def _group_version(self, group: str, version: str) -> list[ApiResource]:
         path = f"/apis/{group}/{version}" if group else f"/api/{version}"
         response = await self._send(get_path(path))
-        return list(_from_legacy(group, version, _read(_legacy_resources, response, path)))
+        return list(_from_legacy(group, version, _read(_LegacyResources, response, path)))
 
 
 def _from_aggregated(document: _Aggregated) -> Iterator[ApiResource]:
@@ -237,8 +230,8 @@ def _from_legacy(group: str, version: str, document: _LegacyResources) -> Iterat
         yield ApiResource(kind, tuple(resource.verbs or ()), subresources)
 
 
-def _read(decoder: msgspec.json.Decoder[T], response: ClientResponse, path: str) -> T:
+def _read(model: type[T], response: ClientResponse, path: str) -> T:
     try:
-        return decoder.decode(response.body)
+        return msgspec.json.decode(response.body, type=model)
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise UnexpectedResponse(f"{path} is not the response of a Kubernetes API server") from None

@@ -1,13 +1,17 @@
 """Kubeconfig documents: their structure, reading files, and merging several documents."""
 
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import msgspec
 
 from kubewright.api import ConfigError
-from kubewright.documents import DocumentError, read_yaml
+
+# Loaded only if there is a kubeconfig: a Pod has none, and YAML takes a tenth of an operator's start.
+YAML = "kubewright.documents"
 
 
 class Extension(msgspec.Struct):
@@ -106,7 +110,7 @@ class _Document(msgspec.Struct, rename="kebab"):
 
 
 # Several threads may read kubeconfigs; msgspec's type information, created on first use, is not safe to create in two.
-msgspec.convert({}, _Document)
+_converting = Lock()
 
 
 class EntryOrigin(msgspec.Struct, frozen=True):
@@ -138,7 +142,8 @@ class KubeconfigDocuments:
     def add(self, document: Mapping[str, Any], origin: EntryOrigin) -> None:
         """Merge a document after those that were added before."""
         try:
-            parsed = msgspec.convert(document, _Document)
+            with _converting:
+                parsed = msgspec.convert(document, _Document)
         except msgspec.ValidationError as error:
             raise ConfigError(f"{origin.source} is not a kubeconfig: {error}") from None
         self.current_context = self.current_context or parsed.current_context or ""
@@ -170,9 +175,10 @@ class KubeconfigDocuments:
 
 
 def _parse(text: bytes, source: str) -> dict[str, Any] | None:
+    yaml: Any = import_module(YAML)
     try:
-        found = [document.value for document in read_yaml(text) if document.value is not None]
-    except DocumentError as error:
+        found = [document.value for document in yaml.read_yaml(text) if document.value is not None]
+    except yaml.DocumentError as error:
         # Without the error's own text: it may quote a line that contains a token.
         where = f" (line {error.line}, column {error.column})" if error.line else ""
         raise ConfigError(f"{source} is not valid YAML{where}") from None

@@ -18,7 +18,6 @@ TIMEOUT = 60.0
 INTERACTIVE_TIMEOUT = 600.0
 MAX_OUTPUT = 1024 * 1024
 """Bytes that a plugin may print: a credential has a few kilobytes."""
-_READ_SIZE = 64 * 1024
 
 
 class _Status(msgspec.Struct, rename="camel"):
@@ -37,6 +36,24 @@ class _ExecCredential(msgspec.Struct, rename="camel"):
 _credentials = msgspec.json.Decoder(_ExecCredential)
 
 
+class _Output(asyncio.SubprocessProtocol):
+    """Collect what a plugin prints until it has exited and its output is closed, or until it is too much."""
+
+    def __init__(self) -> None:
+        self.received = bytearray()
+        self.exited = asyncio.Event()
+        self.complete = asyncio.Event()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self.received += data
+        if len(self.received) > MAX_OUTPUT:
+            self.complete.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.complete.set()
+        self.exited.set()
+
+
 class ExecSource:
     """Run the plugin whenever its last credential has expired or was refused."""
 
@@ -50,11 +67,12 @@ class ExecSource:
         interactive = self._interactive()
         environment = {**os.environ, **dict(plugin.env), "KUBERNETES_EXEC_INFO": self._info(interactive)}
         try:
-            process = await asyncio.create_subprocess_exec(
+            transport, output = await asyncio.get_running_loop().subprocess_exec(
+                _Output,
                 plugin.command,
                 *plugin.args,
                 stdin=None if interactive else asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
+                stderr=None,
                 env=environment,
             )
         except (OSError, ValueError) as error:
@@ -62,26 +80,18 @@ class ExecSource:
             raise CredentialError(self._failed(f"cannot be run: {reason}")) from None
         try:
             async with asyncio.timeout(INTERACTIVE_TIMEOUT if interactive else TIMEOUT):
-                output = await self._output(process)
-                await process.wait()
+                await output.complete.wait()
         except TimeoutError:
             raise CredentialError(self._failed("did not finish in time")) from None
         finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        if process.returncode != 0:
-            raise CredentialError(self._failed(f"ended with exit code {process.returncode}"))
-        return self._read(output)
-
-    async def _output(self, process: asyncio.subprocess.Process) -> bytes:
-        output = bytearray()
-        assert process.stdout is not None
-        while piece := await process.stdout.read(_READ_SIZE):
-            output += piece
-            if len(output) > MAX_OUTPUT:
-                raise CredentialError(self._failed(f"printed more than {MAX_OUTPUT // 1024**2} MiB"))
-        return bytes(output)
+            # Kills the plugin if it still runs, and does not wait for processes that hold its standard output open.
+            transport.close()
+            await output.exited.wait()
+        if len(output.received) > MAX_OUTPUT:
+            raise CredentialError(self._failed(f"printed more than {MAX_OUTPUT // 1024**2} MiB"))
+        if transport.get_returncode() != 0:
+            raise CredentialError(self._failed(f"ended with exit code {transport.get_returncode()}"))
+        return self._read(bytes(output.received))
 
     def _interactive(self) -> bool:
         mode = self._plugin.interactive_mode

@@ -22,6 +22,7 @@ from kubewright.api import (
 from kubewright.client.config import OidcProvider
 from kubewright.client.credentials import Credential, bearer
 from kubewright.client.exec_plugin import loop_time_of
+from kubewright.client.identity import ask_provider
 from kubewright.documents import DocumentError, YamlDocument, read_yaml
 
 _log = logging.getLogger("kubewright.client")
@@ -51,6 +52,11 @@ class _Claims(msgspec.Struct):
 _discoveries = msgspec.json.Decoder(_Discovery)
 _tokens = msgspec.json.Decoder(_Tokens)
 _claims = msgspec.json.Decoder(_Claims)
+
+
+def oidc_source(provider: OidcProvider) -> "OidcSource":
+    """Return the credentials of a provider that is reached over the network."""
+    return OidcSource(provider, lambda url, form, basic: ask_provider(provider, url, form, basic))
 
 
 class OidcSource:

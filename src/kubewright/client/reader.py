@@ -36,6 +36,7 @@ from kubewright.client.config import ClusterConfig, RateLimit
 from kubewright.client.discovery import ApiResource, DiscoveryClient, ServerVersion
 from kubewright.client.lines import LineSplitter
 from kubewright.client.requests import ApiRequest, ListOptions
+from kubewright.client.retries import ThrottleStatistics
 from kubewright.client.transport import Transport
 from kubewright.http.client import ClientResponse
 from kubewright.metrics import Registry
@@ -94,7 +95,7 @@ class ClientReader:
         )
         self._discovery = DiscoveryClient(self._transport.send)
         self._fence: Callable[[], None] | None = None
-        self._observe: Callable[[ApiRequest], RequestObserver] | None = None
+        self._observe: Callable[[ApiRequest], RequestObserver | None] | None = None
 
     def fenced(self, fence: Callable[[], None]) -> Self:
         """Return this client, on the same connections, with a fence around its writes.
@@ -106,8 +107,11 @@ class ClientReader:
         view._fence = fence
         return view
 
-    def observed(self, observe: Callable[[ApiRequest], RequestObserver]) -> Self:
-        """Return this client, on the same connections, with an observer around each request except watches."""
+    def observed(self, observe: Callable[[ApiRequest], RequestObserver | None]) -> Self:
+        """Return this client, on the same connections, with an observer around each request except watches.
+
+        `observe` returns None for a request that need not be observed.
+        """
         view = copy.copy(self)
         view._observe = observe
         return view
@@ -119,11 +123,17 @@ class ClientReader:
     async def __aexit__(self, *failure: object) -> None:
         await self._transport.__aexit__(*failure)
 
+    @property
+    def throttling(self) -> ThrottleStatistics:
+        """Return how long requests waited for the rate limit, or because the server asked to send them later."""
+        return self._transport.throttling.statistics()
+
     async def raw(self, request: ApiRequest) -> ClientResponse:
         """Send any request and return the response unchanged."""
-        if self._observe is None:
+        observer = None if self._observe is None else self._observe(request)
+        if observer is None:
             return await self._transport.send(request, self._fence)
-        with self._observe(request) as observer:
+        with observer:
             response = await self._transport.send(request, self._fence)
             observer.responded(response)
             return response

@@ -39,12 +39,17 @@ LIST_TIMEOUT = 60.0
 
 
 class ListOptions(TypedDict, total=False):
-    """Options of a list or watch: namespace, selectors and resourceVersion."""
+    """Options of a list or watch: namespace, selectors and resourceVersion.
+
+    `shard_selector` is the `shardSelector` of KEP-5866. A server that does not know it, or has the feature gate
+    ShardedListAndWatch off, ignores it and sends all objects.
+    """
 
     namespace: str
     labels: str
     fields: str
     resource_version: str
+    shard_selector: str
 
 
 class WriteOptions(TypedDict, total=False):
@@ -113,6 +118,7 @@ def list_page(
     resource_version_match: str = "",
     limit: int = 0,
     continue_token: str = "",
+    shard_selector: str = "",
     metadata_only: bool = False,
 ) -> ApiRequest:
     """Read one page of a collection; a continue token includes the version, so the two cannot be combined."""
@@ -126,6 +132,7 @@ def list_page(
             resourceVersion="" if continue_token else resource_version,
             resourceVersionMatch="" if continue_token else resource_version_match,
             limit=str(limit) if limit else "",
+            shardSelector=shard_selector,
             **{"continue": continue_token},
         ),
         verb="list",
@@ -145,6 +152,7 @@ def watch(
     resource_version: str = "",
     initial_events: bool = False,
     timeout_seconds: int = 0,
+    shard_selector: str = "",
     metadata_only: bool = False,
 ) -> ApiRequest:
     """Watch a collection from a version on, or with its current state as initial events.
@@ -164,6 +172,7 @@ def watch(
             sendInitialEvents="true" if initial_events else "",
             resourceVersionMatch="NotOlderThan" if initial_events else "",
             timeoutSeconds=str(timeout_seconds) if timeout_seconds else "",
+            shardSelector=shard_selector,
         ),
         verb="watch",
         retry_safe=True,
@@ -365,6 +374,23 @@ def logs(kind: Kind, name: str, namespace: str, options: Mapping[str, str]) -> A
     )
 
 
+def port_forward(
+    kind: Kind, name: str, namespace: str, port: int, headers: tuple[tuple[str, str], ...]
+) -> ApiRequest:
+    """Open a WebSocket to a port of a Pod; `headers` are those of the handshake."""
+    return ApiRequest(
+        method="GET",
+        path=object_path(kind, name, namespace, "portforward"),
+        query=_query(ports=str(port)),
+        headers=headers,
+        verb="get",
+        retry_safe=True,
+        resource=_resource(kind, "portforward"),
+        namespace=namespace,
+        name=name,
+    )
+
+
 def get_path(path: str, *, accept: str = JSON, headers: tuple[tuple[str, str], ...] = ()) -> ApiRequest:
     """Read a path that is not an object: discovery, version, OpenAPI."""
     return ApiRequest(
@@ -439,7 +465,7 @@ def _write_query(field_manager: str, dry_run: bool, field_validation: str) -> st
 
 
 def _identify(obj: Object | JsonObject, kind: Kind | None) -> tuple[Kind, str, str]:
-    if isinstance(obj, Object):
+    if not isinstance(obj, dict):
         return kind or kind_of(obj), obj.metadata.name, obj.metadata.namespace
     if kind is None:
         raise InvalidRequest("an object given as a dictionary needs its Kind")
@@ -448,14 +474,14 @@ def _identify(obj: Object | JsonObject, kind: Kind | None) -> tuple[Kind, str, s
 
 
 def _body(obj: Object | JsonObject, kind: Kind) -> bytes:
-    if isinstance(obj, Object):
+    if not isinstance(obj, dict):
         return encode(obj)
     return msgspec.json.encode({"apiVersion": kind.api_version, "kind": kind.kind, **obj})
 
 
 def _applied(obj: Object | JsonObject, kind: Kind, subresource: str) -> bytes:
     """Return the document of an apply: without managedFields, and with a status only for its subresource."""
-    if isinstance(obj, Object):
+    if not isinstance(obj, dict):
         if subresource == "status":
             return encode(status_wire(obj))
         obj = to_wire(obj, without_status=kind.status and not subresource)
@@ -466,7 +492,7 @@ def _applied(obj: Object | JsonObject, kind: Kind, subresource: str) -> bytes:
 
 
 def _resource_version(obj: Object | JsonObject) -> str:
-    if isinstance(obj, Object):
+    if not isinstance(obj, dict):
         return obj.metadata.resource_version
     metadata: JsonObject = obj.get("metadata") or {}
     return metadata.get("resourceVersion", "")

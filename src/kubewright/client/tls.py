@@ -2,8 +2,8 @@
 
 import os
 import ssl
-import tempfile
 from datetime import UTC, datetime
+from importlib import import_module
 
 from kubewright.api import ConfigError
 from kubewright.client.certificates import valid_until
@@ -68,7 +68,8 @@ def certificate_expiry(certificate: bytes) -> datetime | None:
 def _show(context: ssl.SSLContext, certificate: bytes, key: bytes, source: str) -> None:
     # Python's ssl reads a chain only from a file, so one that only this user can read exists during this call.
     try:
-        handle, name = tempfile.mkstemp(prefix="kubewright-")
+        # Loaded only for client certificates, which a Pod does not have: it takes half a dozen modules with it.
+        handle, name = import_module("tempfile").mkstemp(prefix="kubewright-")
     except OSError:
         raise ConfigError(
             f"the client certificate of {source} must lie in a file for a moment, and no temporary directory "

@@ -2,15 +2,17 @@
 
 Transport.send(request)     a complete response
 Transport.stream(request)   a response in pieces, for watches and logs
-Both use `_repeated` (429, 503, lost connections, rejected credentials) and `_prepared` (the bytes of one attempt).
+Transport.open_websocket(request)   a WebSocket, for port-forward
+All use `_repeated` (429, 503, lost connections, rejected credentials) and `_prepared` (the bytes of one attempt).
 """
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Self, TypeVar
+from importlib import import_module
+from typing import Any, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
 from msgspec.structs import replace
@@ -25,19 +27,17 @@ from kubewright.api import (
 )
 from kubewright.client.config import ClusterConfig, RateLimit
 from kubewright.client.credentials import Authenticator, Credential, CredentialSource, StaticSource
-from kubewright.client.exec_plugin import ExecSource
 from kubewright.client.explanations import explain_failure, explain_refusal, explain_surprise
-from kubewright.client.identity import ask_provider
-from kubewright.client.limits import RateLimiter
-from kubewright.client.oidc import OidcSource
 from kubewright.client.proxies import proxy_for
 from kubewright.client.requests import JSON, ApiRequest
-from kubewright.client.retries import leaves_outcome_open, retry_delay
+from kubewright.client.retries import RateLimiter, ThrottleMeter, leaves_outcome_open, retry_delay
 from kubewright.client.server_warnings import WarningLog
 from kubewright.client.tls import certificate_expiry, tls_context
 from kubewright.http.client import (
+    SWITCHING_PROTOCOLS,
     Body,
     ClientResponse,
+    ClientWebSocket,
     Exchange,
     ExchangeFailed,
     Fence,
@@ -46,10 +46,15 @@ from kubewright.http.client import (
     ReadTimeout,
     Route,
     RoutedExchange,
+    check_accepted,
     encode_headers,
     encode_request,
 )
 from kubewright.metrics import Counter, Registry
+
+# Loaded only for kubeconfigs that use them.
+EXEC_PLUGIN = "kubewright.client.exec_plugin"
+OIDC = "kubewright.client.oidc"
 
 
 class ResponseStream:
@@ -73,7 +78,7 @@ class ResponseStream:
             ) from None
 
 
-T = TypeVar("T", ClientResponse, ResponseStream)
+T = TypeVar("T", ClientResponse, ResponseStream, ClientWebSocket)
 
 
 class Transport:
@@ -89,12 +94,13 @@ class Transport:
         metrics: Registry | None = None,
     ) -> None:
         self._config = config
-        self._route = _route_of(config)
+        self._route = route_of(config)
         self._prefix = urlsplit(config.server).path.rstrip("/")
         self._server = f"{self._route.server.scheme}://{self._route.server.authority}{self._prefix}"
         self._timeout = timeout
         self._user_agent = user_agent
-        self._limiter = RateLimiter(rate_limit) if rate_limit else None
+        self.throttling: ThrottleMeter = ThrottleMeter()
+        self._limiter = RateLimiter(rate_limit, self.throttling) if rate_limit else None
         self._metrics = metrics
         self._counters: dict[tuple[str, str], Counter] = {}
         self._warnings = WarningLog()
@@ -115,11 +121,11 @@ class Transport:
             exchange, self._exchange = self._exchange, None
             await exchange.close()
 
-    async def send(self, request: ApiRequest, fence: Fence | None = None) -> ClientResponse:
+    def send(self, request: ApiRequest, fence: Fence | None = None) -> Coroutine[Any, Any, ClientResponse]:
         """Send a request and return its whole response, or raise the error."""
         if request.method == "GET" or fence is None:
-            return await self._repeated(request, self._whole, None)
-        return await self._repeated(request, partial(self._whole, fence=fence), fence)
+            return self._repeated(request, self._whole, None)
+        return self._repeated(request, partial(self._whole, fence=fence), fence)
 
     @asynccontextmanager
     async def stream(self, request: ApiRequest, *, idle: float) -> AsyncGenerator[ResponseStream, None]:
@@ -130,6 +136,10 @@ class Transport:
             yield stream
         finally:
             stream.body.release()
+
+    async def open_websocket(self, request: ApiRequest) -> ClientWebSocket:
+        """Open a WebSocket: the headers of the request are those of `handshake_headers`; the caller closes it."""
+        return await self._repeated(request, self._upgrade, None)
 
     async def _repeated(
         self,
@@ -168,7 +178,10 @@ class Transport:
                 attempts += 1
                 lost = lost or (request.method != "GET" and leaves_outcome_open(error))
                 left -= delay
-                await asyncio.sleep(delay)
+                if isinstance(error, ApiError):
+                    await self.throttling.pause(delay)
+                else:
+                    await asyncio.sleep(delay)
 
     async def _whole(
         self,
@@ -221,6 +234,28 @@ class Transport:
             body.release()
             raise
         return ResponseStream(body, response.status, f"{request.verb} {request.object}")
+
+    async def _upgrade(
+        self, request: ApiRequest, exchange: Exchange, head: bytes, timeout: float
+    ) -> ClientWebSocket:
+        """Make one attempt and return when the WebSocket is open."""
+        if not isinstance(exchange, Pool):
+            raise ConfigError(
+                f"{request.verb} {request.object}: a WebSocket needs kubewright's own HTTP client"
+            )
+        try:
+            response, websocket = await exchange.open_websocket(head, timeout)
+            self._note(request, response)
+            if response.status == SWITCHING_PROTOCOLS:
+                check_accepted(response, request.headers)
+                return websocket
+        except ExchangeFailed as error:
+            raise self._explained(error, request) from None
+        except BaseException:
+            self._count("<error>", request.method)
+            raise
+        websocket.close()
+        raise explain_refusal(request, response, response.body, self._server)
 
     async def _prepared(self, request: ApiRequest, fence: Fence | None) -> tuple[Exchange, bytes, Credential]:
         """Return the head of a request with the current credential, and that credential."""
@@ -301,7 +336,8 @@ class Transport:
         return f"the credentials of {source} are not accepted: they may have expired or been withdrawn"
 
 
-def _route_of(config: ClusterConfig) -> Route:
+def route_of(config: ClusterConfig) -> Route:
+    """Return the way to the server of a configuration, without a TLS context; raise ConfigError if its URL is none."""
     try:
         server = Origin.of(config.server)
     except ValueError:
@@ -315,10 +351,9 @@ def _route_of(config: ClusterConfig) -> Route:
 
 def _source_of(config: ClusterConfig) -> CredentialSource:
     if config.exec is not None:
-        return ExecSource(config, config.exec)
-    provider = config.oidc
-    if provider is not None:
-        return OidcSource(provider, lambda url, form, basic: ask_provider(provider, url, form, basic))
+        return import_module(EXEC_PLUGIN).ExecSource(config, config.exec)
+    if config.oidc is not None:
+        return import_module(OIDC).oidc_source(config.oidc)
     return StaticSource(config)
 
 

@@ -6,7 +6,7 @@ manager imports it, an author's program does not.
 
 Read in this order: `declaration` (a controller, its options and results) and `operator` (several controllers),
 `watches`, `references` and `predicates` (what triggers a reconcile), `context` (the interface of a reconciler), `steps`
-(work that is recorded in the status), `errors`, and `permissions` (what a controller may do). The pure part of writing:
+(work that is recorded in the status), `disruption` and `windows` (limits for disruptive writes), `errors`, and `permissions` (what a controller may do). The pure part of writing:
 `writes` (the documents and patches that are sent), `applying` and `managed_fields` (whether an apply must be sent).
 """
 
@@ -25,6 +25,7 @@ from kubewright.controller.errors import (
     CannotOwn,
     ChildRecreateBackoff,
     ContestedField,
+    DisruptionDeferred,
     ObjectTerminating,
     OwnedByAnother,
     RetryLater,
@@ -35,6 +36,8 @@ from kubewright.controller.errors import (
 from kubewright.controller.operator import Operator
 from kubewright.controller.permissions import (
     Permissions,
+    disruption_object,
+    disruption_rules,
     rules_for,
 )
 from kubewright.controller.predicates import (
@@ -61,6 +64,7 @@ __all__ = [
     "ContestedField",
     "Context",
     "Controller",
+    "DisruptionDeferred",
     "FieldReference",
     "Index",
     "Needs",
@@ -86,6 +90,8 @@ __all__ = [
     "annotations_changed",
     "any_of",
     "controller",
+    "disruption_object",
+    "disruption_rules",
     "generation_changed",
     "labels_changed",
     "needs",

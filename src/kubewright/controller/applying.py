@@ -39,7 +39,7 @@ A status apply is the same question about the `status` subresource and our entry
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from types import UnionType
 from typing import Any, NamedTuple, Union, cast, get_args, get_origin
@@ -66,6 +66,12 @@ MAX_SHAPES = 10_000
 
 _WHOLE: Mapping[type, str] = {dict: "whole map", list: "whole list"}
 _ITEM = "k"
+_ENTRIES = "metadata.managedFields"
+"""The field that is not proven where our entry is missing or of another version."""
+
+fingerprint: Callable[[Any], bytes] = msgspec.json.Encoder(order="deterministic").encode
+"""Return bytes that are equal for equal JSON values, whatever the order of their keys."""
+
 _UNOWNED = frozenset({"name", "namespace"})
 """Metadata that names the object; no manager owns it."""
 
@@ -75,6 +81,7 @@ ATOMIC_TYPES = frozenset(
         "CrossVersionObjectReference",
         "EndpointAddress",
         "EndpointPort",
+        "EvictionResponder",
         "FileKeySelector",
         "LabelSelector",
         "LocalObjectReference",
@@ -159,6 +166,8 @@ def _unproven_in_map(
         below = owned.get(step)
         if below is None or key not in live:
             return key
+        if value.__class__ is str and not below and value == live[key]:
+            continue  # most fields are texts: they need no call
         found = _unproven_value(value, live[key], below, None if shape is None else shape.get(step))
         if found is not None:
             return _joined(key, found)
@@ -180,7 +189,8 @@ def _unproven_in_list(
         return ""
     places = elements.places(live)
     below = None if shape is None else shape.get(_ITEM)
-    last, seen = -1, set[str]()
+    last = -1
+    seen: set[str] = set()
     for index, item in enumerate(desired):
         step = elements.step_of(item)
         place = None if step is None else places.get(step)
@@ -221,22 +231,30 @@ class _Elements:
     @classmethod
     def of(cls, steps: Sequence[str]) -> "_Elements | None":
         """Read the steps; None if they are not all elements by the same keys."""
-        if not all(step.startswith("k:") for step in steps):
-            return None
-        keys: dict[str, JsonObject] = {step: msgspec.json.decode(step[2:]) for step in steps}
-        names = tuple(sorted(next(iter(keys.values()))))
-        if any(tuple(sorted(one)) != names for one in keys.values()):
-            return None
-        by_keys = {fingerprint([one[name] for name in names]): step for step, one in keys.items()}
-        return cls(names, by_keys, keys)
+        names: tuple[str, ...] = ()
+        by_keys: dict[bytes, str] = {}
+        keys: dict[str, JsonObject] = {}
+        for step in steps:
+            if not step.startswith("k:"):
+                return None
+            one = keys[step] = msgspec.json.decode(step[2:])
+            names = names or tuple(sorted(one))
+            if len(one) != len(names):
+                return None
+            key = _key(one, names)
+            if key is None:
+                return None
+            by_keys[key] = step
+        return cls(names, by_keys, keys) if names else None
 
     def step_of(self, item: Any) -> str | None:
         """Return the step of a desired item; keys that it leaves out were filled in by the server's defaults."""
         if not isinstance(item, dict):
             return None
         element = cast("JsonObject", item)
-        if all(name in element for name in self._names):
-            return self._by_keys.get(self._fingerprint(element))
+        key = _key(element, self._names)
+        if key is not None:
+            return self._by_keys.get(key)
         # Which default it was shows in the entry: an element that was applied with the key lists the key.
         fitting = [
             step
@@ -249,14 +267,21 @@ class _Elements:
         """Return where each element stands in the live list; None for one that is there twice."""
         found: dict[str, int | None] = {}
         for place, item in enumerate(live):
-            if isinstance(item, dict) and all(name in item for name in self._names):
-                step = self._by_keys.get(self._fingerprint(cast("JsonObject", item)))
-                if step is not None:
-                    found[step] = None if step in found else place
+            key = _key(cast("JsonObject", item), self._names) if isinstance(item, dict) else None
+            step = None if key is None else self._by_keys.get(key)
+            if step is not None:
+                found[step] = None if step in found else place
         return found
 
-    def _fingerprint(self, element: JsonObject) -> bytes:
-        return fingerprint([element[name] for name in self._names])
+
+def _key(element: JsonObject, names: tuple[str, ...]) -> bytes | None:
+    """Return the values of these fields as bytes; None if the element does not have them all."""
+    values: list[Any] = []
+    for name in names:
+        if name not in element:
+            return None
+        values.append(element[name])
+    return fingerprint(values)
 
 
 def _joined(above: str, below: str) -> str:
@@ -271,7 +296,12 @@ def _equal(one: Any, other: Any) -> bool:
     if kind is dict:
         if other.__class__ is not dict or len(one) != len(other):
             return False
-        return all(key in other and _equal(value, other[key]) for key, value in one.items())
+        for key, value in one.items():
+            if key not in other:
+                return False
+            if not (value == other[key] if value.__class__ is str else _equal(value, other[key])):
+                return False
+        return True
     if kind is list:
         return other.__class__ is list and len(one) == len(other) and all(map(_equal, one, other))
     if kind is bool or isinstance(other, bool):
@@ -279,13 +309,8 @@ def _equal(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def fingerprint(value: Any) -> bytes:
-    """Return bytes that are equal for equal JSON values, whatever the order of their keys."""
-    return msgspec.json.encode(value, order="deterministic")
-
-
-def may_change_again(part: JsonObject, response: RawObject) -> bool:
-    """Return True if applying the same once more may change the object that the server responded with.
+def may_change_again(sent: bytes, response: RawObject, subresource: str = "") -> bool:
+    """Return True if sending the same document once more may change the object that the server responded with.
 
     An apply of `{}`, `[]` or null removes our fields below it and with them the map or list itself; only the next
     apply adds the empty value. So what is desired empty must be there, or be applied a second time. And an object
@@ -293,7 +318,11 @@ def may_change_again(part: JsonObject, response: RawObject) -> bool:
     """
     if not response.meta.managed_fields:
         return True
-    return _has_empty(part) and _lacks_empty(part, parse(response.raw))
+    # Finding them in the bytes costs less than a walk; a text may have them too, and then the walk decides.
+    # Not `in`: bytes first try their operand as a number, and the error that this makes costs more than the search.
+    if sent.find(b"{}") < 0 and sent.find(b"[]") < 0 and sent.find(b"null") < 0:
+        return False
+    return _lacks_empty(applied_part(parse(sent), subresource), parse(response.raw))
 
 
 def _lacks_empty(value: Any, there: Any) -> bool:
@@ -471,6 +500,9 @@ class ApplyMemory:
         same = known is not None and known.desired == asked
         if known is not None and same and known.version == meta.resource_version:
             return None
+        if known is None and not meta.managed_fields:
+            # The first apply of most objects: without an entry of ours nothing is proven, whatever the object is.
+            return SendReason(_ENTRIES)
         state: JsonObject = parse(live.raw)
         field = self._unproven(kind, desired, state, subresource)
         if field is not None and kind.builtin and isinstance(form, type):
@@ -508,10 +540,13 @@ class ApplyMemory:
         state: JsonObject = parse(response.raw)
         part = applied_part(desired, subresource)
         entry = self._entry(state, subresource)
-        if entry is not None:
+        unproven = self._unproven_part(kind, part, entry, state, subresource)
+        if unproven is not None and entry is not None:
+            # Only now: where all is proven, the entry shows nothing about the places of this part that is not known.
             self._shapes.learn(kind, subresource, part, fields_of(entry))
+            unproven = self._unproven_part(kind, part, entry, state, subresource)
         key, asked = (meta.uid, subresource), _hash(desired if source is None else source)
-        if self._unproven_part(kind, part, entry, state, subresource) is None:
+        if unproven is None:
             # The response is the desired object and what others added to it, so no field differs.
             self._remember(key, _Applied(asked, meta.resource_version, is_proven=True))
             return None
@@ -532,7 +567,7 @@ class ApplyMemory:
         self, kind: Kind, part: JsonObject, entry: OwnershipEntry | None, state: JsonObject, subresource: str
     ) -> str | None:
         if entry is None or entry.get("apiVersion") != kind.api_version:
-            return "metadata.managedFields"
+            return _ENTRIES
         return unproven_field(part, state, fields_of(entry), self._shapes.root(kind, subresource))
 
     def _relevant(self, kind: Kind, state: JsonObject, subresource: str) -> int | None:
@@ -576,7 +611,7 @@ def _mismatch_hash(found: "Mismatch") -> int:
 
 
 def _entries(state: JsonObject) -> list[OwnershipEntry]:
-    return cast("list[OwnershipEntry]", state.get("metadata", {}).get("managedFields") or [])
+    return state.get("metadata", {}).get("managedFields") or []
 
 
 def content_of(live: JsonObject, *, has_status: bool) -> dict[str, Any]:
@@ -591,7 +626,7 @@ def content_of(live: JsonObject, *, has_status: bool) -> dict[str, Any]:
 
 
 def _hash(value: Any) -> int:
-    # Python's own hash is keyed anew in each process, so collisions cannot be aimed at; a cryptographic one costs ten times as much.
+    # Python's own hash is keyed differently in each process, so collisions cannot be aimed at; a cryptographic one costs ten times as much.
     return hash(fingerprint(value))
 
 

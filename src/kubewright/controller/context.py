@@ -3,15 +3,17 @@
 import builtins
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from kubewright.api import Index, JsonObject, Kind, Model, Object
 from kubewright.api.meta import Propagation
+from kubewright.controller.disruption import Disruption
 from kubewright.controller.predicates import Cause
 from kubewright.controller.references import FieldReference
 from kubewright.controller.steps import StepRun
+from kubewright.rates import Rate
 
 if TYPE_CHECKING:
     # At run time this would load the HTTP library, which declaring an operator must not do.
@@ -123,7 +125,8 @@ class Context(Reader):
 
     Reads (`get`, `find`, `list`) use the cache if it is certain to have the object, otherwise the server; `live` always
     reads from the server. Writes: `apply` for children that your code describes completely, `create`, `update`, `patch`,
-    `delete`, and `patch_status`. `event` and `warn` record Events, `run_sync` runs blocking functions in a thread.
+    `delete`, and `patch_status`. `event` and `warn` record Events, `run_sync` runs blocking functions in a thread,
+    and `record` calls an external system so that the call can be replayed.
 
     Only what the controller declares is allowed (`owns=`, `watches=`, `needs=`); anything else raises UndeclaredAccess
     before a request is sent.
@@ -236,8 +239,31 @@ class Context(Reader):
                     step.outcome = await provider.snapshot(disk.spec.size, token=step.key)
 
         When the block ends, the outcome is recorded for this input; an error records nothing. Later reconciles, also
-        after a crash, find `step.done` and the outcome; another input starts the step anew. Raise NotLeading if this
+        after a crash, find `step.done` and the outcome; another input starts the step again. Raise NotLeading if this
         replica may not act. The kind's status needs a field `steps: list[kw.Step] = []`.
+        """
+
+    @abstractmethod
+    def disruption(self) -> AbstractContextManager[Disruption]:
+        """Mark the writes of a block as disruptive, so that they keep to the budget and the windows of the controller.
+
+            with ctx.disruption():
+                await ctx.apply(stateful_set)
+
+        Before a write in the block changes or deletes an object that exists, one of the windows must be open, and a
+        slot of the budget is taken. If that is not possible now, the write raises DisruptionDeferred, and the object
+        is reconciled again when it is. Writes that create or change nothing, and `patch_status`, are not held back.
+        """
+
+    @abstractmethod
+    async def wait_for(self, rate: Rate, group: Hashable = None) -> None:
+        """Wait until a rate allows the next call of an external system.
+
+            accounts = kubewright.rates.Rate(at_most=10, every="1s")  # one for the whole program
+
+            await ctx.wait_for(accounts)
+
+        Each `group` is limited by itself. The reconcile waits, and with it a worker of the controller.
         """
 
     @abstractmethod
@@ -253,4 +279,21 @@ class Context(Reader):
         """Run a blocking function in one of the controller's threads and return its result.
 
         Raise TypeError if the function is asynchronous: await it instead.
+        """
+
+    @overload
+    async def record(
+        self, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> R: ...
+    @overload
+    async def record(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @abstractmethod
+    async def record(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Call a function of an external system and return its result, with the call and its answer in the journal.
+
+            address = await ctx.record(provider.create, bucket.metadata.name, bucket.spec.region)
+
+        `kubewright replay` returns the recorded answer instead of calling the function. A function that is not
+        asynchronous runs in a thread, as with `run_sync`. Arguments and answer are recorded as JSON and read again by
+        the function's annotations; values that are annotated with `Field(sensitive=True)` are not recorded.
         """

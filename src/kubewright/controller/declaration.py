@@ -10,10 +10,12 @@ import msgspec
 from kubewright.api import DeclarationError, Kind, Object, check_types, kind_of, names
 from kubewright.backoff import RETRY_BACKOFF, Backoff
 from kubewright.controller.context import Context
+from kubewright.controller.disruption import Budget, DisruptionWindow, check_limits
 from kubewright.controller.predicates import Predicate
 from kubewright.controller.references import BoundReference, FieldReference
 from kubewright.controller.steps import steps_field
 from kubewright.controller.watches import EVERYWHERE, Owned, Selector, Source, Watch, check_finalizer, owned
+from kubewright.rates import GroupBy, Rate
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -61,6 +63,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     Events, by default the operator. `field_manager` defaults to the controller's name; after a rename, list the old
     name in `former_field_managers`, so that fields it applied can still be removed. Fields that another manager changed
     and `ctx.apply` corrects are counted (`drift="metric"`), or also reported on the object (`drift="event"`).
+    `fair_by="namespace"` lets namespaces take turns in the queue, so that a busy one does not delay the others; a
+    function of the object's key returns any other group. `rate` limits how often reconciles start (`kubewright.rates`).
+    `budget` and `windows` limit the writes of `with ctx.disruption()`
+    (`kubewright.disruption`): a `Budget` that all objects share, and `Window`s of which one must be open.
     """
 
     timeout: timedelta | None = None
@@ -72,6 +78,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     field_manager: str = ""
     former_field_managers: tuple[str, ...] = ()
     drift: Literal["metric", "event"] = "metric"
+    fair_by: GroupBy = None
+    rate: Rate | None = None
+    budget: Budget | None = None
+    windows: Sequence[DisruptionWindow] = ()
 
 
 class Needs(msgspec.Struct, frozen=True):
@@ -166,6 +176,14 @@ class Controller(Generic[T]):
         self.selector = selector
         self.resync = resync
         self.concurrency = concurrency
+        grouped = {"fair_by": options.fair_by, "rate.by": options.rate and options.rate.by}
+        for option, by in grouped.items():
+            if by == "namespace" and not described.namespaced:
+                raise DeclarationError(
+                    f'controller {self.name!r}: {option}="namespace": {described.kind} is cluster-scoped; '
+                    "pass a function of the object's key"
+                )
+        check_limits(self.name, options.budget, options.windows)
         self.options = options
         self.field_manager: str = options.field_manager or self.name
         self.steps_field: str = steps_field(kind)

@@ -3,6 +3,7 @@
 KubewrightError
 ├── TerminalError           raised by an author: report the failure, do not retry it
 ├── RetryLater              raised by an author: an expected failure, retried without a traceback
+│   └── DisruptionDeferred  a disruptive write that waits for its window or for a slot of the budget
 ├── UndeclaredAccess        a kind or verb that the controller's declaration does not name
 ├── OwnedByAnother          an existing object that the reconciled object does not control, so it is not applied
 ├── CannotOwn               a child that its owner may not own: another namespace, or cluster-scoped
@@ -39,6 +40,10 @@ class RetryLater(KubewrightError):
             )
         self.after: timedelta | None = None if seconds is None else timedelta(seconds=seconds)
         """The time until the next try; None for the controller's backoff."""
+
+
+class DisruptionDeferred(RetryLater):
+    """A disruptive write has to wait for its window or for a slot of the budget; the reconcile is tried again then."""
 
 
 class UndeclaredAccess(KubewrightError):

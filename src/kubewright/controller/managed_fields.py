@@ -39,7 +39,7 @@ def applied_entry(
 
 def fields_of(entry: OwnershipEntry) -> OwnedFields:
     """Return the fields that an entry lists."""
-    return cast("OwnedFields", entry.get("fieldsV1") or {})
+    return entry.get("fieldsV1") or {}
 
 
 def sharing_entries(entries: Iterable[OwnershipEntry], own: OwnedFields) -> list[OwnershipEntry]:

@@ -26,11 +26,11 @@ class Permissions:
     def __init__(self, controller: Controller[Any]) -> None:
         self._controller = controller.name
         self.grants: Mapping[GroupResource, frozenset[str]] = _grants_of(controller)
-        self._granted: set[tuple[Kind, tuple[str, ...], str]] = set()
+        self._granted: set[tuple[str, tuple[str, ...], str]] = set()
 
     def require(self, kind: Kind, *verbs: str, subresource: str = "") -> None:
         """Raise UndeclaredAccess, with the line to add, if the declaration does not cover the verbs."""
-        if (kind, verbs, subresource) in self._granted:
+        if (kind.resource, verbs, subresource) in self._granted:
             return
         granted = self.grants.get(_resource(kind, subresource), frozenset[str]())
         if not granted.issuperset(verbs):
@@ -41,7 +41,7 @@ class Permissions:
                 f"{_resource(kind, subresource).resource}{f' (called at {line})' if line else ''}: "
                 f"{_advice(kind, missing, subresource)}"
             )
-        self._granted.add((kind, verbs, subresource))
+        self._granted.add((kind.resource, verbs, subresource))
 
 
 def _advice(kind: Kind, missing: Sequence[str], subresource: str) -> str:
@@ -63,13 +63,36 @@ def _advice(kind: Kind, missing: Sequence[str], subresource: str) -> str:
 
 
 def rules_for(operator: Operator) -> list[PolicyRule]:
-    """Return the rules that the operator's controllers need on their kinds, and for events."""
+    """Return the rules that the operator's controllers need on their kinds, for events, and to follow namespaces."""
     grants: defaultdict[GroupResource, frozenset[str]] = defaultdict(frozenset)
+    if operator.namespaces is not None:
+        grants[GroupResource("", "namespaces")] |= READ
     for controller in operator.controllers:
         for resource, verbs in _grants_of(controller).items():
             grants[resource] |= verbs
     grants[GroupResource("events.k8s.io", "events")] |= {"create", "patch"}
     return _rules(grants)
+
+
+def disruption_object(operator: str, controller: str) -> str:
+    """Return the name of the ConfigMap with the slots of a controller's budget."""
+    return f"{operator}-{controller}-disruption"
+
+
+def disruption_rules(operator: Operator) -> list[PolicyRule]:
+    """Return the rules for the budgets of the operator's controllers, for a Role in the operator's namespace."""
+    names = tuple(
+        disruption_object(operator.name, controller.name)
+        for controller in operator.controllers
+        if controller.options.budget is not None
+    )
+    if not names:
+        return []
+    # A create cannot be limited by name: the server does not know the name when it authorizes it.
+    return [
+        PolicyRule(("",), ("configmaps",), ("create",)),
+        PolicyRule(("",), ("configmaps",), ("get", "update"), names),
+    ]
 
 
 def _grants_of(controller: Controller[Any]) -> dict[GroupResource, frozenset[str]]:

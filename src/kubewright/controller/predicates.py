@@ -14,7 +14,7 @@ from kubewright.api import DeclarationError, Kind, ObjectKey, PartialMeta, RawOb
 T = TypeVar("T")
 
 ChangeType = Literal["create", "update", "delete"]
-CauseType = Literal["initial", "create", "update", "delete", "external"]
+CauseType = Literal["initial", "create", "update", "delete", "external", "requested"]
 
 _CAUSES: dict[CauseType, str] = {
     "initial": "existed at the start",
@@ -22,6 +22,7 @@ _CAUSES: dict[CauseType, str] = {
     "update": "changed",
     "delete": "was deleted",
     "external": "was named by an external event",
+    "requested": "reached the time of its reconcile-at annotation",
 }
 
 

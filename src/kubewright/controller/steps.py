@@ -155,7 +155,7 @@ class RecordedSteps:
         return self.find(name) is None and any(step["name"] == name for step in self.all)
 
     def with_record(self, record: JsonObject) -> list[JsonObject]:
-        """Return our records with this one in the place of an earlier one of the same name, or at the end."""
+        """Return our records with this one, which replaces an earlier one of the same name."""
         name = record["name"]
         if self.find(name) is None:
             return [*self.own, record]

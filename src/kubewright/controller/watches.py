@@ -14,6 +14,7 @@ from kubewright.api import (
     ObjectKey,
     PartialMeta,
     RawObject,
+    SelectorError,
     kind_of,
     names,
     parse_fields,
@@ -27,6 +28,9 @@ E = TypeVar("E")
 
 Lookup = Callable[[Index[Any], str], Iterable[ObjectKey]]
 """Finds the keys that an index holds under a value."""
+
+HoldsUid = Callable[[str], bool]
+"""Returns True if an owner of this uid is reconciled here, and not in another shard."""
 
 ReportFailure = Callable[[RawObject, BaseException], None]
 """Reports the state of an object on which a function of the author failed."""
@@ -73,8 +77,12 @@ class Selector(msgspec.Struct, frozen=True, kw_only=True):
     transform: Callable[[dict[str, Any]], dict[str, Any]] | None = None
 
     def __post_init__(self) -> None:
-        parse_labels(self.labels)
-        parse_fields(self.fields)
+        parsers = (("labels", self.labels, parse_labels), ("fields", self.fields, parse_fields))
+        for name, text, parse in parsers:
+            try:
+                parse(text)
+            except SelectorError as error:
+                raise SelectorError(f"Selector({name}={text!r}): {error}") from None
 
 
 EVERYWHERE = Selector()
@@ -214,16 +222,18 @@ class Owned(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
         """Return what a filter is given: the kind, or an `Object` of metadata alone."""
         return cast("type[T]", Object) if self.metadata_only else self.kind
 
-    def requests(self, change: Change[T], owner: Kind, report: ReportFailure) -> set[ObjectKey]:
+    def requests(
+        self, change: Change[T], owner: Kind, report: ReportFailure, holds: HoldsUid = lambda uid: True
+    ) -> set[ObjectKey]:
         """Return the keys of the owners before and after; versions of the owner's kind do not matter."""
         # Owners first: metadata is decoded already, what a predicate reads may not be.
-        found = {key for meta in change.metas for key in self.owners(meta, owner)}
+        found = {key for meta in change.metas for key in self.owners(meta, owner, holds)}
         if found and (self._needs_release(change) or passes(self.when, change, report)):
             return found
         return set()
 
-    def owners(self, meta: PartialMeta, owner: Kind) -> set[ObjectKey]:
-        """Return the keys of the owners of this kind that the child names.
+    def owners(self, meta: PartialMeta, owner: Kind, holds: HoldsUid = lambda uid: True) -> set[ObjectKey]:
+        """Return the keys of the owners of this kind that the child names and whose uids are held here.
 
         An orphan that carries our finalizer has a key without a name, so that its finalizer can be removed.
         """
@@ -234,6 +244,7 @@ class Owned(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
             if reference.kind == owner.kind
             and reference.api_version.rpartition("/")[0] == owner.group
             and (self.every_owner or reference.controller)
+            and holds(reference.uid)
         }
         if not found and self.is_orphan(meta):
             return {ObjectKey(namespace, "")}

@@ -50,43 +50,36 @@ _SERVER_WRITTEN = frozenset(
 class WriteTarget:
     """An object given to a writing verb, and its kind; its JSON object is made when it is first needed."""
 
-    __slots__ = ("_document", "form", "given", "kind")
+    __slots__ = ("_document", "form", "generation", "given", "key", "kind", "uid")
 
     def __init__(self, kind: Kind, given: Object | JsonObject) -> None:
         self.kind: Kind = kind
         self.given: Object | JsonObject = given
-        self.form: Any = type(given) if isinstance(given, Object) else kind
+        self.form: Any = kind
         """What its states are decoded to: the class, or the kind for JSON objects."""
+        self.key: ObjectKey
+        """Namespace and name."""
+        self.uid: str
+        """The uid that the object was read with, if any."""
+        self.generation: int
+        """The generation that the object was read with; 0 if it was not read or has none."""
         self._document: JsonObject | None = None
+        if isinstance(given, Object):
+            self.form = type(given)
+            self.key, self.uid = given.key, given.metadata.uid
+            self.generation = given.metadata.generation
+        else:
+            meta: JsonObject = given.get("metadata", {})
+            self.key = ObjectKey(meta.get("namespace", ""), meta.get("name", ""))
+            self.uid, self.generation = meta.get("uid", ""), meta.get("generation", 0)
+            self._document = given
 
     @property
     def document(self) -> JsonObject:
         """Return the object as a JSON object."""
         if self._document is None:
-            self._document = to_wire(self.given) if isinstance(self.given, Object) else self.given
+            self._document = to_wire(cast("Object", self.given))
         return self._document
-
-    @property
-    def key(self) -> ObjectKey:
-        """Return namespace and name."""
-        if isinstance(self.given, Object):
-            return self.given.key
-        meta = self.given.get("metadata", {})
-        return ObjectKey(meta.get("namespace", ""), meta.get("name", ""))
-
-    @property
-    def uid(self) -> str:
-        """Return the uid that the object was read with, if any."""
-        if isinstance(self.given, Object):
-            return self.given.metadata.uid
-        return self.given.get("metadata", {}).get("uid", "")
-
-    @property
-    def generation(self) -> int:
-        """Return the generation that the object was read with; 0 if it was not read or has none."""
-        if isinstance(self.given, Object):
-            return self.given.metadata.generation
-        return self.given.get("metadata", {}).get("generation", 0)
 
 
 # Children and their owner.
@@ -108,13 +101,13 @@ def child_document(child: JsonObject, kind: Kind, namespace: str) -> JsonObject:
 def with_owner(child: JsonObject, child_kind: Kind, owner: PartialMeta, owner_kind: Kind) -> JsonObject:
     """Return the child with its owner as controller; raise CannotOwn if the cluster would not allow it."""
     meta = child["metadata"]
-    name = ObjectKey(meta.get("namespace", ""), meta.get("name", ""))
     if owner_kind.namespaced and not child_kind.namespaced:
         raise CannotOwn(
             f"{owner_kind.kind} {owner.key} is namespaced and cannot own "
-            f"the cluster-scoped {child_kind.kind} {name}"
+            f"the cluster-scoped {child_kind.kind} {meta.get('name', '')}"
         )
     if owner_kind.namespaced and meta.get("namespace") != owner.namespace:
+        name = ObjectKey(meta.get("namespace", ""), meta.get("name", ""))
         raise CannotOwn(
             f"{owner_kind.kind} {owner.key} cannot own {child_kind.kind} {name} in another namespace"
         )
@@ -170,10 +163,10 @@ def check_controlled(
 
 def is_earlier_owner(holder: OwnerReference, owner: PartialMeta, owner_kind: Kind) -> bool:
     """Return True if the reference names an owner of the same group, kind and name as this one with another uid."""
+    if holder.uid == owner.uid:
+        return False
     group = holder.api_version.rpartition("/")[0]
-    return (group, holder.kind, holder.name) == (owner_kind.group, owner_kind.kind, owner.name) and (
-        holder.uid != owner.uid
-    )
+    return (group, holder.kind, holder.name) == (owner_kind.group, owner_kind.kind, owner.name)
 
 
 # Finalizers.

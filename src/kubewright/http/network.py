@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 
 class Network(Protocol):
-    """Connect clients with the servers that listen here."""
+    """Connect clients with the servers that listen here: `SimulatedNetwork` of `kubewright.testing`, a higher layer."""
 
     def listen(self, host: str, port: int, handler: Any) -> tuple[int, Callable[[], None]]:
         """Serve a `Handler` on an address; return the port, chosen if it is 0, and a function that ends it."""

@@ -14,7 +14,9 @@ class OptionalModule(StrEnum):
     JOURNAL_PAGE = "kubewright.serving.journal_page"
     METRICS_PAGE = "kubewright.serving.metrics_page"
     OPENTELEMETRY = "opentelemetry.trace"
+    RECORD_FILE = "kubewright.journal.recording"
     SERVING_CERTIFICATES = "kubewright.serving.certificates"
+    SERVICE_CERTIFICATES = "kubewright.webhook.certificates.sources"
     WEBHOOK_SERVER = "kubewright.webhook.server"
 
     async def load(self) -> Any:

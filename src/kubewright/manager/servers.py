@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import AsyncExitStack, contextmanager
 from typing import Any, NamedTuple, Protocol
 
@@ -10,7 +10,7 @@ from kubewright.client import Client
 from kubewright.controller import Operator
 from kubewright.http.server import Router
 from kubewright.journal import Journal, Redactor
-from kubewright.manager.options import ManagerOptions
+from kubewright.manager.options import ManagerOptions, metrics_secret
 from kubewright.manager.parts import OptionalModule
 from kubewright.metrics import Registry
 from kubewright.serving import PROBE_LIMITS, BindError, BoundHttpServer, Checks, Guard, parse_address
@@ -19,7 +19,7 @@ _log = logging.getLogger("kubewright.manager")
 
 
 class ServedWebhooks(Protocol):
-    """Webhooks that are being served."""
+    """Webhooks that are being served: `WebhookHost`, which is only imported for operators that have webhooks."""
 
     port: int
 
@@ -78,17 +78,42 @@ async def serve_metrics(
     if not options.metrics_secure:
         server = BoundHttpServer(address, Router(page_type(metrics).routes))
     else:
-        serving = await OptionalModule.SERVING_CERTIFICATES.load()
-        certificate = await asyncio.to_thread(serving.ServingCertificate, options.metrics_cert_dir)
-        stack.callback(group.create_task(certificate.follow(), name="certificate").cancel)
+        context = await _metrics_certificate(stack, group, client, options, metrics)
         guard = Guard(client)
         routes = page_type(metrics, guard).routes
         if source.journal.enabled:
             journal_page = (await OptionalModule.JOURNAL_PAGE.load()).JournalPage
             routes += journal_page(*source, guard=guard).routes
-        server = BoundHttpServer(address, Router(routes), tls=certificate.context)
+        server = BoundHttpServer(address, Router(routes), tls=context)
     with _naming("--metrics-bind-address"):
         return (await stack.enter_async_context(server)).port
+
+
+async def _metrics_certificate(
+    stack: AsyncExitStack,
+    group: asyncio.TaskGroup,
+    client: Client,
+    options: ManagerOptions,
+    metrics: Registry,
+) -> Any:
+    """Return the TLS context of the metrics, whose certificate is kept up to date while they are served."""
+    if options.metrics_service and options.metrics_cert_dir is None:
+        certificates = await OptionalModule.SERVICE_CERTIFICATES.load()
+        secret = metrics_secret(options.metrics_service)
+        store = certificates.SecretStore(client, client.config.namespace, secret)
+        source = certificates.source_of_service(store, options.metrics_service, metrics)
+        await source.prepare()
+        following: Coroutine[Any, Any, None] = source.follow(_nothing_to_announce)
+    else:
+        serving = await OptionalModule.SERVING_CERTIFICATES.load()
+        source = await asyncio.to_thread(serving.ServingCertificate, options.metrics_cert_dir)
+        following = source.follow()
+    stack.callback(group.create_task(following, name="certificate").cancel)
+    return source.context
+
+
+async def _nothing_to_announce(authorities: bytes) -> None:
+    """Do nothing: Prometheus reads the authorities from the Secret."""
 
 
 async def serve_webhooks(

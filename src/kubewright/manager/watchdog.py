@@ -3,17 +3,16 @@
 import asyncio
 import logging
 import sys
-import sysconfig
 import threading
 from types import FrameType
 from typing import Self
 
 from kubewright.metrics import Registry
+from kubewright.tracebacks import library_folders
 
 INTERVAL = 1.0
 
 _log = logging.getLogger("kubewright.watchdog")
-_LIBRARIES = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
 
 
 class Watchdog:
@@ -63,7 +62,8 @@ class Watchdog:
 def _blocking_function(frame: FrameType) -> str:
     """Return the innermost function that is not a library's, else the innermost one."""
     innermost, at = frame, frame
-    while at.f_code.co_filename.startswith(_LIBRARIES) and at.f_back is not None:
+    libraries = library_folders("stdlib", "purelib")
+    while at.f_code.co_filename.startswith(libraries) and at.f_back is not None:
         at = at.f_back
     found = innermost if at.f_back is None else at
     code = found.f_code

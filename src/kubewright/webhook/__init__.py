@@ -8,6 +8,9 @@ Read in this order: `declaration` (`validating_webhook`, `mutating_webhook`), `f
 with webhooks; authors do not import it.
 """
 
+from typing import TYPE_CHECKING
+
+from kubewright.api.on_demand import names_on_demand
 from kubewright.api.problems import (
     duplicate,
     forbidden,
@@ -18,7 +21,6 @@ from kubewright.api.problems import (
     too_long,
     too_many,
 )
-from kubewright.webhook.admission import UserCodeFailed, failure, read_admission, review_admission
 from kubewright.webhook.authentication import (
     AUTHENTICATE_PATH,
     Authentication,
@@ -28,15 +30,29 @@ from kubewright.webhook.authentication import (
     token_failure,
 )
 from kubewright.webhook.conversion import Conversion, Versions, versions_of
-from kubewright.webhook.conversion_review import ConversionResult, conversion_failure, review_conversion
 from kubewright.webhook.declaration import Admission, mutating_webhook, validating_webhook
 from kubewright.webhook.endpoints import CONVERT_PATH, Endpoints, Webhook, WebhookEndpoint
 from kubewright.webhook.envelope import BadReview
 from kubewright.webhook.findings import AuditAnnotation, Denial, Problem, Warned, audit, denied, warning
-from kubewright.webhook.naming import WebhookNames
 from kubewright.webhook.options import Lifetimes, Reach, WebhookOptions
-from kubewright.webhook.permissions import certificate_rules, registration_rules, webhook_rules
 from kubewright.webhook.request import AdmissionRequest, Operation, User
+
+if TYPE_CHECKING:
+    from kubewright.webhook.admission import UserCodeFailed, failure, read_admission, review_admission
+    from kubewright.webhook.conversion_review import ConversionResult, conversion_failure, review_conversion
+    from kubewright.webhook.naming import WebhookNames
+    from kubewright.webhook.permissions import certificate_rules, registration_rules, webhook_rules
+else:
+    # For the webhook server and the generators of manifests, which most operators do not load.
+    __getattr__, __dir__ = names_on_demand(
+        __name__,
+        {
+            "admission": ["UserCodeFailed", "failure", "read_admission", "review_admission"],
+            "conversion_review": ["ConversionResult", "conversion_failure", "review_conversion"],
+            "naming": ["WebhookNames"],
+            "permissions": ["certificate_rules", "registration_rules", "webhook_rules"],
+        },
+    )
 
 __all__ = [
     "AUTHENTICATE_PATH",

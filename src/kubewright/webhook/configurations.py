@@ -54,17 +54,18 @@ class ByUrl:
 
     base: str
     ca_bundle: bytes = b""
+    declared_policies: bool = False
 
     def client_config(self, path: str) -> JsonObject:
         """Return the clientConfig of a webhook: its address and CA bundle."""
         return {**_trust(self.ca_bundle), "url": f"{self.base}{path}"}
 
     def failure_policy(self, declared: FailurePolicy) -> FailurePolicy:
-        """Return Ignore: an operator outside the cluster is often stopped or killed.
+        """Return Ignore, as an operator outside the cluster is often stopped or killed, or the declared policy if that is asked for.
 
         While it runs, an exception in a webhook with failure policy Fail still denies the request.
         """
-        return "Ignore"
+        return declared if self.declared_policies else "Ignore"
 
     @property
     def other(self) -> str:
@@ -123,31 +124,39 @@ def switched(desired: JsonObject, other: str, replaced: str | None) -> JsonObjec
 
 def _entry(endpoint: WebhookEndpoint, address: WebhookAddress) -> JsonObject:
     webhook = endpoint.webhook
+    match = matched(webhook, address.namespace if isinstance(address, ByService) else "")
     entry: JsonObject = {
         "name": endpoint.name,
         "admissionReviewVersions": list(REVIEW_VERSIONS),
         "clientConfig": address.client_config(endpoint.path),
         "failurePolicy": address.failure_policy(webhook.failure_policy),
         "matchPolicy": webhook.match_policy,
-        "rules": [_rule(webhook)],
+        "rules": match.pop("rules"),
         "sideEffects": webhook.side_effects,
         "timeoutSeconds": webhook.timeout,
+        **match,
     }
-    selector = webhook.namespace_selector
-    if selector is None and isinstance(address, ByService):
-        selector = _elsewhere(webhook, address.namespace)
-    if selector is not None:
-        entry["namespaceSelector"] = selector
-    if webhook.object_selector is not None:
-        entry["objectSelector"] = webhook.object_selector
-    if webhook.match_conditions:
-        _check_conditions(webhook)
-        entry["matchConditions"] = [
-            {"name": name, "expression": text} for name, text in webhook.match_conditions.items()
-        ]
+    if conditions := match_conditions(webhook):
+        entry["matchConditions"] = conditions
     if webhook.mutates:
         entry["reinvocationPolicy"] = webhook.reinvocation
     return entry
+
+
+def matched(webhook: Admission[Any], namespace: str) -> JsonObject:
+    """Render the rules and selectors of a webhook whose operator is deployed to a namespace; empty if it is not deployed."""
+    selector = webhook.namespace_selector
+    selectors = {
+        "namespaceSelector": _elsewhere(webhook, namespace) if selector is None else selector,
+        "objectSelector": webhook.object_selector,
+    }
+    return {"rules": [_rule(webhook)], **{name: each for name, each in selectors.items() if each is not None}}
+
+
+def match_conditions(webhook: Admission[Any]) -> list[JsonObject]:
+    """Render the match conditions of a webhook; raise DeclarationError for one that does not compile."""
+    _check_conditions(webhook)
+    return [{"name": name, "expression": text} for name, text in webhook.match_conditions.items()]
 
 
 def _rule(webhook: Admission[Any]) -> JsonObject:
@@ -164,7 +173,7 @@ def _rule(webhook: Admission[Any]) -> JsonObject:
 
 def _elsewhere(webhook: Admission[Any], namespace: str) -> JsonObject | None:
     """Exclude the operator's own namespace: otherwise its Pods could not start while no webhook is available."""
-    if not (webhook.resource.builtin and webhook.resource.namespaced):
+    if not (namespace and webhook.resource.builtin and webhook.resource.namespaced):
         return None
     expression = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [namespace]}
     return {"matchExpressions": [expression]}

@@ -7,10 +7,18 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Generic, Literal, NoReturn, TypedDict, TypeVar, Unpack, cast, get_args
 
-from kubewright.api import DeclarationError, Kind, SelectorError, kind_of, names
+from kubewright.api import (
+    DeclarationError,
+    Kind,
+    Requirement,
+    SelectorError,
+    kind_of,
+    label_selector,
+    names,
+    parse_labels,
+)
 from kubewright.webhook.findings import Problem
 from kubewright.webhook.request import AdmissionRequest, Operation
-from kubewright.webhook.selectors import Selecting, structured
 
 T = TypeVar("T")
 
@@ -18,6 +26,7 @@ FailurePolicy = Literal["Fail", "Ignore"]
 SideEffects = Literal["None", "NoneOnDryRun"]
 MatchPolicy = Literal["Equivalent", "Exact"]
 Reinvocation = Literal["Never", "IfNeeded"]
+Selecting = str | Mapping[str, Any]
 
 Findings = Iterable[Problem] | None
 AsyncFindings = Awaitable[Findings] | AsyncIterable[Problem]
@@ -33,6 +42,15 @@ MOST_ARGUMENTS = 3
 """The object, the old one and the request."""
 _BODIES = {("autoscaling", "Scale"), ("policy", "Eviction"), ("authentication.k8s.io", "TokenRequest")}
 """Kinds that only subresources of others have."""
+_OPERATORS = {
+    "in": "In",
+    "=": "In",
+    "==": "In",
+    "notin": "NotIn",
+    "!=": "NotIn",
+    "exists": "Exists",
+    "!": "DoesNotExist",
+}
 _PATH = r"(/[a-zA-Z0-9-_]+)+|/"
 
 
@@ -162,7 +180,7 @@ class Admission(Generic[T]):
 
     def _selector(self, keyword: str, given: Selecting | None) -> dict[str, Any] | None:
         try:
-            return None if given is None else structured(given)
+            return None if given is None else _structured(given)
         except SelectorError as error:
             self._refuse(f"{keyword}: {error}")
 
@@ -236,3 +254,20 @@ def _takes(signature: inspect.Signature, count: int) -> bool:
 def _name_of(function: Any) -> str:
     name: str = getattr(function, "__name__", type(function).__name__)
     return name.strip("_").replace("_", "-").lower()
+
+
+def _structured(selector: Selecting) -> dict[str, Any]:
+    """Return a LabelSelector for `app=web,!canary`, or for one that is already structured."""
+    if not isinstance(selector, str):
+        label_selector(dict(selector))
+        return dict(selector)
+    chosen = parse_labels(selector)
+    return {"matchExpressions": [_expression(requirement) for requirement in chosen.requirements]}
+
+
+def _expression(requirement: Requirement) -> dict[str, Any]:
+    operator = _OPERATORS.get(requirement.operator)
+    if operator is None:
+        raise SelectorError(f"{requirement}: webhooks cannot compare labels as numbers")
+    expression: dict[str, Any] = {"key": requirement.key, "operator": operator}
+    return expression | ({"values": sorted(requirement.values)} if requirement.values else {})

@@ -1,6 +1,6 @@
 """The webhooks of one operator with their paths and names."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeAlias
 
 import msgspec
@@ -72,6 +72,11 @@ class Endpoints:
             if webhook.resource.scale is not None and not webhook.subresources
         }
         return tuple(kind for name, kind in found.items() if name not in scales)
+
+    def without(self, names: Collection[str]) -> "Endpoints":
+        """Return the webhooks without the admission webhooks of these names."""
+        kept = (each.webhook for each in self.admissions if each.name not in names)
+        return Endpoints([*kept, *self.conversions, *self.authentications])
 
     def check(self, kinds: Iterable[type[Any]]) -> None:
         """Raise DeclarationError for a version of the operator that has no conversion."""

@@ -30,7 +30,8 @@ class WebhookOptions(msgspec.Struct, frozen=True, kw_only=True):
     The address is `:9443`, `127.0.0.1:0` or `0` for off. `reach` is detected if it is None. `cert_dir` contains
     an existing certificate, `client_ca` the authorities of the clients that may connect. `state` is a file that keeps
     the operator's own certificates between runs by URL; without it they last as long as the process. With `ephemeral_cluster`
-    the cluster is deleted with this run, so no warning is logged about what remains in it.
+    the cluster is deleted with this run, so no warning is logged about what remains in it. `declared_policies` registers
+    webhooks by URL with their declared failure policy, as in a cluster, in place of Ignore.
     """
 
     bind_address: str = ":9443"
@@ -40,3 +41,4 @@ class WebhookOptions(msgspec.Struct, frozen=True, kw_only=True):
     lifetimes: Lifetimes = Lifetimes()
     state: Path | None = None
     ephemeral_cluster: bool = False
+    declared_policies: bool = False

@@ -14,7 +14,7 @@ from kubewright.devserver import Match
 from kubewright.manager import Manager, ManagerOptions
 from kubewright.testing import Cluster, embedded, eventually
 
-from .kinds import Box
+from .kinds import Box, Paper
 
 OPTIONS = ManagerOptions(
     metrics_bind_address="0", health_probe_bind_address="0", watchdog=False, cache_sync_timeout=60
@@ -142,7 +142,18 @@ def options(**changes: Any) -> ManagerOptions:
 async def wait_for_collector(cluster: Cluster) -> None:
     """Wait until the garbage collector follows the kind: a real one looks for new kinds each half minute."""
     owner = await cluster.create(Box(Meta("probe")))
-    child = core_v1.ConfigMap(Meta("probe", owner_references=[owner_reference(owner)]))
-    await cluster.create(child)
+    await cluster.create(core_v1.ConfigMap(Meta("probe", owner_references=[owner_reference(owner)])))
     await cluster.client.delete(owner)
     await cluster.eventually_gone(core_v1.ConfigMap, "probe", timeout=300)
+
+
+async def wait_until_collector_saw_papers(cluster: Cluster) -> None:
+    """Wait until the garbage collector has seen all papers that exist.
+
+    It reads the events of a kind in their order, so it has seen the others when it deletes a later paper without an
+    owner. A child that it does not know yet when its owner is orphaned keeps the owner reference, and is deleted.
+    """
+    owner = await cluster.create(core_v1.ConfigMap(Meta("gone")))
+    await cluster.client.delete(owner)
+    await cluster.create(Paper(Meta("probe", owner_references=[owner_reference(owner)])))
+    await cluster.eventually_gone(Paper, "probe", timeout=300)

@@ -26,7 +26,7 @@ from kubewright.api.builtin import apiextensions_v1
 from kubewright.api.kinds import kind_of
 from kubewright.cache.trimming import keep_managers
 from kubewright.client import Client, requests
-from kubewright.controller.applying import ApplyMemory, applied_part, may_change_again
+from kubewright.controller.applying import ApplyMemory, may_change_again
 from kubewright.testing import ControlPlane, embedded, isolated
 
 from .apply_scenarios import DEFINED, OURS, History, Step, definition, histories
@@ -176,15 +176,17 @@ class _Example:
     async def _send(self, step: Step, live: RawObject | None) -> RawObject | None:
         """Send an apply as the writer does: again if the first one left something for the next to do."""
         document = self._document(step)
-        part = applied_part(document, step.subresource)
         version = None if live is None else live.meta.resource_version
         answer: RawObject | None = None
         for count in range(3):
-            answer = await self._write(self._apply(step))
+            request = self._apply(step)
+            answer = await self._write(request)
             if answer is None:
                 return None
             self._counts["sent again at once"] += count > 0
-            if answer.meta.resource_version == version or not may_change_again(part, answer):
+            if answer.meta.resource_version == version or not may_change_again(
+                request.body, answer, step.subresource
+            ):
                 break
             version = answer.meta.resource_version
         assert answer is not None

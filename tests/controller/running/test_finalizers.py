@@ -6,7 +6,15 @@ from kubewright.controller import Context, Controller, Options, owned
 from kubewright.testing import Cluster, eventually
 
 from .kinds import Box, Paper
-from .operators import create_misfit, events, running, settled, wait_for_collector, writes
+from .operators import (
+    create_misfit,
+    events,
+    running,
+    settled,
+    wait_for_collector,
+    wait_until_collector_saw_papers,
+    writes,
+)
 
 OWN = "running.example.com/own"
 CHILD = "running.example.com/child"
@@ -196,6 +204,7 @@ async def test_an_orphaned_child_loses_the_finalizer_and_can_be_deleted(
     async with running(cluster, ORPHANING):
         box = await cluster.create(Box(Meta("a")))
         await cluster.eventually(Paper, "a", lambda found: found.metadata.finalizers == [CHILD])
+        await wait_until_collector_saw_papers(cluster)
         if while_running:
             await cluster.client.delete(box, propagation="Orphan")
             await cluster.eventually_gone(Box, "a")

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from kubewright.api import (
+    DeclarationError,
     Meta,
     ObjectKey,
 )
@@ -440,3 +441,43 @@ async def test_several_objects_are_reconciled_at_once_but_never_one_twice(cluste
         await settled(manager)
         assert manager.statistics().controllers[0].outcomes["error"] == 0
     assert most == 3
+
+
+@pytest.mark.parametrize("failing", [False, True])
+async def test_groups_take_turns_in_the_queue_if_the_controller_is_fair(
+    cluster: Cluster, failing: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    await cluster.install(Box)
+    reconciled: list[str] = []
+    all_queued = asyncio.Event()
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        reconciled.append(box.metadata.name)
+        await all_queued.wait()
+
+    def group(key: ObjectKey) -> str:
+        if failing:
+            raise LookupError("no group")
+        return key.name.partition("-")[0]
+
+    controller = Controller(Box, reconcile, options=Options(fair_by=group))
+    async with running(cluster, controller) as manager:
+        for name in ("busy-0", "busy-1", "busy-2", "busy-3", "quiet-0", "quiet-1"):
+            await cluster.create(Box(Meta(name)))
+        await eventually(lambda: manager.statistics().controllers[0].queue.ready == 5)
+        all_queued.set()
+        await settled(manager)
+    reports = [record for record in caplog.records if "fair_by failed on" in record.message]
+    if failing:
+        assert reconciled == ["busy-0", "busy-1", "busy-2", "busy-3", "quiet-0", "quiet-1"]
+        assert len(reports) == 1
+    else:
+        assert reconciled == ["busy-0", "busy-1", "quiet-0", "busy-2", "quiet-1", "busy-3"]
+        assert not reports
+
+
+def test_a_cluster_scoped_kind_has_no_namespaces_to_be_fair_to() -> None:
+    async def reconcile(node: core_v1.Node, ctx: Context) -> None: ...
+
+    with pytest.raises(DeclarationError, match="Node is cluster-scoped; pass a function"):
+        Controller(core_v1.Node, reconcile, options=Options(fair_by="namespace"))

@@ -139,7 +139,8 @@ async def test_a_child_that_another_client_keeps_deleting_is_created_with_backof
             async def is_back() -> bool:
                 return (await cluster.get(Paper, "child")).text == "a"
 
-            await eventually(is_back)
+            # The longest backoff is 60 s and its jitter.
+            await eventually(is_back, timeout=120)
             # A child that lives for a while is created again at once when it is deleted.
             await asyncio.sleep(120)
             await cluster.client.delete(await cluster.get(Paper, "child"))

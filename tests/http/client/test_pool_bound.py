@@ -308,8 +308,9 @@ class PoolMachine(RuleBasedStateMachine):
     @invariant()
     def fair(self) -> None:
         if hasattr(self, "order"):
-            requests = [path for path in self.server.received if path in self.order]
-            assert requests == self.order[: len(requests)], "requests are sent in the order of their arrival"
+            # Two that get their slots at once are sent over two connections: the server may read either of them first.
+            requests = {path for path in self.server.received if path in self.order}
+            assert requests == set(self.order[: len(requests)]), "no request is sent before an earlier one"
 
     def teardown(self) -> None:
         if not hasattr(self, "runner"):

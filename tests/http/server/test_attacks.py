@@ -19,7 +19,7 @@ from kubewright.http.server import HttpServer, Limits
 from kubewright.testing import eventually
 from kubewright.testing.virtual_time import virtual_time
 from kubewright.webhook import Lifetimes
-from kubewright.webhook.server.authority import begin, utc_now
+from kubewright.webhook.certificates.authority import begin, utc_now
 
 from .serving import LARGEST, Paths, serving, talking
 

@@ -7,9 +7,10 @@ import functools
 import inspect
 import logging
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
@@ -19,8 +20,11 @@ from kubewright.api.meta import Propagation
 from kubewright.client import Client
 from kubewright.controller.context import Context, ContextPatchType, Reader
 from kubewright.controller.declaration import Controller
+from kubewright.controller.disruption import Disruption
 from kubewright.controller.predicates import Cause
 from kubewright.controller.running.dependencies import RuntimeDependencies, reference_to
+from kubewright.controller.running.disruption import DisruptionControl
+from kubewright.controller.running.external_calls import RecordableCall, function_name, short_name
 from kubewright.controller.running.reading import (
     AnyInformerSet,
     CacheReader,
@@ -31,6 +35,8 @@ from kubewright.controller.running.telemetry import FieldLog
 from kubewright.controller.running.writer import Writer
 from kubewright.controller.steps import StepRun
 from kubewright.events import EventType, Reference
+from kubewright.journal import ExternalCall, current
+from kubewright.rates import Rate
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,7 +78,7 @@ class WorkerThreads:
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):
-    """What all reconciles of one controller share; `dependencies` is what it shares with the other controllers."""
+    """The objects that all reconciles of one controller share; `dependencies` are shared with the other controllers."""
 
     controller: Controller[Any]
     dependencies: RuntimeDependencies
@@ -80,10 +86,11 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     reader: CacheReader
     writer: Writer
     threads: WorkerThreads
+    disruption: DisruptionControl
 
 
 class RunningContext(Context):
-    """Serve one reconcile of one object."""
+    """The `Context` of one reconcile of one object."""
 
     def __init__(
         self,
@@ -95,13 +102,17 @@ class RunningContext(Context):
         deadline: float | None,
     ) -> None:
         self.log: logging.LoggerAdapter[logging.Logger] = log
+        self._log = log
         self.causes = causes
         self.deadline = deadline
         self._services = services
         self._state = state
         self._meta = state.meta
         self._steps: Steps | None = None
-        self._reader = ContextReader(services.reader, services.controller, state, live=False)
+
+    @functools.cached_property
+    def _reader(self) -> ContextReader:
+        return ContextReader(self._services.reader, self._services.controller, self._state, live=False)
 
     @property
     def live(self) -> Reader:
@@ -136,7 +147,7 @@ class RunningContext(Context):
         all_namespaces: bool = False,
         labels: str = "",
     ) -> builtins.list[Any]:
-        """Return the objects of a kind, those that an index holds under a value, or those that a reference names."""
+        """Return the objects of a kind: all, those with a value in an index, or those that a reference refers to."""
         return await self._reader.list(
             kind, value, namespace=namespace, all_namespaces=all_namespaces, labels=labels
         )
@@ -191,11 +202,23 @@ class RunningContext(Context):
         )
 
     def step(self, name: str, *, input: Any = None) -> AbstractAsyncContextManager[StepRun]:  # noqa: A002 (the author's word)
-        """Open a step that is remembered in the status."""
+        """Open a durable step, whose result is stored in the status."""
         if self._steps is None:
             services = self._services
             self._steps = Steps(services.controller, services.dependencies, services.reader, self._state)
         return self._steps.open(name, input)
+
+    def disruption(self) -> AbstractContextManager[Disruption]:
+        """Mark the writes of a block as disruptive."""
+        return self._services.disruption.block(self._meta, self._log)
+
+    async def wait_for(self, rate: Rate, group: Hashable = None) -> None:
+        """Wait until a rate allows the next call to an external system."""
+        loop = asyncio.get_running_loop()
+        delay = rate.reserve(group, loop) - loop.time()
+        while delay > 0 or (delay := rate.start(group, loop)) > 0:
+            await asyncio.sleep(delay)
+            delay = 0.0
 
     def event(self, reason: str, note: str, *, action: str = "", related: Object | None = None) -> None:
         """Record an Event of type Normal about the reconciled object."""
@@ -207,29 +230,67 @@ class RunningContext(Context):
 
     async def run_sync(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a blocking function in one of the controller's threads; raise TypeError if it is asynchronous."""
-        name = _name_of(function)
-        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+        name = _short_name(function)
+        if _is_asynchronous(function):
             raise TypeError(f"run_sync got the coroutine function {name!r}: write `await {name}(...)`")
+        if (entry := current()) is not None:
+            missing = "ctx.run_sync runs it again"
+            entry.add(ExternalCall(time.time(), function_name(function), missing=missing))
+        result = await self._in_thread(function, *args, **kwargs)
+        if inspect.isawaitable(result):
+            raise TypeError(
+                f"run_sync got {name!r}, which returned a {_never_awaited(result)}: "
+                f"run_sync takes functions that block; write `await {name}(...)`"
+            )
+        return result
+
+    async def record(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Call a function of an external system, and record the call and its result in the journal."""
+        answers, entry = self._services.dependencies.recorded_answers, current()
+        if answers is None and entry is None:
+            return await self._called(function, args, kwargs)
+        call = RecordableCall(function, args, kwargs)
+        try:
+            recorded = None if answers is None else answers.take(call)
+            if recorded is None:
+                result = await self._called(function, args, kwargs)
+            else:
+                result = call.repeated(recorded)
+        except Exception as error:
+            if entry is not None:
+                entry.add(call.failed(error))
+            raise
+        if entry is not None:
+            entry.add(call.answered(result))
+        return result
+
+    async def _called(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        if _is_asynchronous(function):
+            return await function(*args, **kwargs)
+        result = await self._in_thread(function, *args, **kwargs)
+        if inspect.isawaitable(result):
+            raise TypeError(
+                f"record got {_short_name(function)!r}, which returned a {_never_awaited(result)}: "
+                "pass the coroutine function and its arguments, `ctx.record(client.get, key)`"
+            )
+        return result
+
+    async def _in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         if (observe := self._services.dependencies.run_sync_observer) is not None:
-            observe(self._services.controller.name, name)
+            observe(self._services.controller.name, _short_name(function))
         call: Callable[[], R] = functools.partial(function, *args, **kwargs)
         context = contextvars.copy_context()
         leadership = self._services.dependencies.leadership
 
         def run() -> R:
-            # It may have waited for a free thread, and it continues when the reconcile is cancelled.
+            # Checked here as well, because the function may have waited for a free thread, and because it continues when
+            # the reconcile is cancelled.
             with leadership.activity():
                 return context.run(call)
 
-        result = await self._services.threads.run(run)
-        if inspect.isawaitable(result):
-            if inspect.iscoroutine(result):
-                result.close()  # otherwise Python warns that it was never awaited
-            raise TypeError(
-                f"run_sync got {name!r}, which returned a {type(result).__name__}: "
-                f"run_sync takes functions that block; write `await {name}(...)`"
-            )
-        return result
+        return await self._services.threads.run(run)
 
     def _publish(
         self,
@@ -255,7 +316,16 @@ class RunningContext(Context):
         return reference_to(kind, PartialMeta(name=meta.name, namespace=meta.namespace, uid=meta.uid))
 
 
-def _name_of(function: object) -> str:
-    while isinstance(function, functools.partial):
-        function = function.func
-    return getattr(function, "__name__", type(function).__name__)
+def _is_asynchronous(function: Any) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+def _short_name(function: object) -> str:
+    return short_name(function_name(function))
+
+
+def _never_awaited(result: Any) -> str:
+    """Return the name of an awaitable's type; close a coroutine, or Python would warn that it was never awaited."""
+    if inspect.iscoroutine(result):
+        result.close()
+    return type(result).__name__

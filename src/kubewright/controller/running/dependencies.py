@@ -7,11 +7,15 @@ from typing import Any
 
 import msgspec
 
-from kubewright.api import Kind, PartialMeta, RawObject
-from kubewright.cache import Cache, StoreChange
+from kubewright.api import Kind, ObjectKey, PartialMeta, RawObject
+from kubewright.api.sharding import Shards
+from kubewright.cache import Cache, ShardFilter, StoreChange
 from kubewright.client import Client
 from kubewright.controller.predicates import Change
+from kubewright.controller.running.external_calls import RecordedAnswers
+from kubewright.controller.running.namespaces import FollowedNamespaces
 from kubewright.controller.running.telemetry import NO_TRACES, Traces
+from kubewright.controller.watches import Owned
 from kubewright.election import Leadership
 from kubewright.events import EventRecorder, EventType, Reference
 from kubewright.journal import Journal, PublishedEvent, current
@@ -21,13 +25,13 @@ REMEMBERED = 10_000
 
 
 class MalformedObjects:
-    """Remember which states of objects were reported as malformed, by any of the controllers."""
+    """Remember which states of malformed objects any of the controllers has reported."""
 
     def __init__(self) -> None:
         self._reported: OrderedDict[tuple[Kind, str], str] = OrderedDict()
 
     def is_new(self, kind: Kind, meta: PartialMeta) -> bool:
-        """Return True if this state of the object was not reported yet, and remember that it is now."""
+        """Return True if this state of the object was not reported yet, and mark it as reported."""
         key = (kind, meta.uid)
         if self._reported.get(key) == meta.resource_version:
             return False
@@ -38,7 +42,7 @@ class MalformedObjects:
 
 
 class Views:
-    """Decode a change once for all controllers that are notified of it: decoding is most of the work."""
+    """Decode a change once for all controllers that are notified of it, because decoding is expensive."""
 
     def __init__(self) -> None:
         self._current: StoreChange | None = None
@@ -55,12 +59,40 @@ class Views:
         return view
 
 
-class RuntimeDependencies(msgspec.Struct, frozen=True, kw_only=True):
-    """Dependencies of the runners; with leader election, `client` rejects writes once the lease has run out.
+class Shard(msgspec.Struct, frozen=True):
+    """One of the shards of an operator."""
 
-    `leadership` is checked before each reconcile and each function in a thread; without leader election it is always
-    valid. `namespaces` limits every namespaced kind; empty means all. `run_sync_observer` is called with the names of
-    the controller and the function before each `ctx.run_sync`.
+    shards: Shards
+    number: int
+
+    def holds(self, text: str) -> bool:
+        """Return True if this uid or namespace is in the shard."""
+        return self.shards.number_of(text) == self.number
+
+    def filter_of(
+        self, kind: Kind, child: Owned[Any] | None = None, owner: Kind | None = None
+    ) -> ShardFilter | None:
+        """Return the shard's filter for the reconciled kind, or for a kind of its children; None selects all objects."""
+        if self.shards.by == "namespace":
+            return ShardFilter(self.shards, self.number, "namespace") if kind.namespaced else None
+        if child is None or owner is None:
+            return ShardFilter(self.shards, self.number, "uid")
+        names = (owner.group, owner.kind)
+        return ShardFilter(self.shards, self.number, "owner", names, child.every_owner, child.finalizer)
+
+
+class RuntimeDependencies(msgspec.Struct, frozen=True, kw_only=True):
+    """Dependencies of the runners.
+
+    - `client`: with leader election, it refuses writes when the lease has expired.
+    - `leadership`: checked before each reconcile and each function in a thread; always valid without leader election.
+    - `namespaces`: limits every namespaced kind; empty means all. With `followed`, the namespaces selected by label.
+    - `selector`: a label selector that limits the reconciled kind.
+    - `shard`: limits the runner to the objects of one shard; `leadership` is then that of the shard's lease.
+    - `run_sync_observer`: called with the names of the controller and the function before each `ctx.run_sync`.
+    - `disruption_object`: the ConfigMap with the slots of the controller's budget; without it, budgets and windows are
+      not enforced.
+    - `recorded_answers`: in a replay, the recorded results of calls to external systems.
     """
 
     client: Client
@@ -69,11 +101,20 @@ class RuntimeDependencies(msgspec.Struct, frozen=True, kw_only=True):
     metrics: Registry
     leadership: Leadership = msgspec.field(default_factory=Leadership.unlimited)
     namespaces: Sequence[str] = ()
+    followed: FollowedNamespaces | None = None
+    selector: str = ""
     traces: Traces = NO_TRACES
     malformed: MalformedObjects = msgspec.field(default_factory=MalformedObjects)
     views: Views = msgspec.field(default_factory=Views)
     journal: Journal = msgspec.field(default_factory=lambda: Journal(limit=0))
     run_sync_observer: Callable[[str, str], None] | None = None
+    disruption_object: ObjectKey | None = None
+    recorded_answers: RecordedAnswers | None = None
+    shard: Shard | None = None
+
+    def holds_uid(self, uid: str) -> bool:
+        """Return True if the owner with this uid may be in our shard; always True with shards by namespace."""
+        return self.shard is None or self.shard.shards.by != "uid" or self.shard.holds(uid)
 
     def record_write(self, kind: Kind, response: RawObject) -> None:
         """Store the response to a write in every feed of its kind, as if the watch had sent it."""

@@ -11,7 +11,7 @@ reconciler handles the error. A field that needed no correction for `QUIET_SECON
 
 A child may be deleted again and again because its cached owner is out of date: the watch of the owner is cut while that
 of the child is not. If the owner was deleted, the garbage collector deletes each child that is created for it, the
-deletion enqueues the owner, and the reconcile of the stale owner would create the child again, without end. So an owner
+deletion enqueues the owner, and the reconcile of the stale owner would create the child again, forever. So an owner
 is read from the server before a child is created a second time, and a child that is deleted soon after each creation is
 created with backoff (`Creations`).
 """
@@ -34,7 +34,7 @@ FREE_CORRECTIONS = 3
 CORRECTION_BACKOFF = Backoff(base=1.0, maximum=300.0, jitter=0.1)
 QUIET_SECONDS = 900.0
 QUICK_SECONDS = 60.0
-"""A child that existed longer was not deleted because of its creation: its next creation is not delayed."""
+"""If a child existed longer than this, its deletion is unrelated to its creation, and its next creation is not delayed."""
 RECREATION_BACKOFF = Backoff(base=1.0, maximum=60.0, jitter=0.1)
 CAPACITY = 10_000
 UNKNOWN = "an unknown manager"
@@ -164,7 +164,7 @@ class Creations:
         return max(0.0, known.not_before - now)
 
     def note(self, kind: Kind, key: ObjectKey, owner_uid: str) -> None:
-        """Note that the child was created now."""
+        """Record that the child was created now."""
         place = (kind.group, kind.kind, key)
         known = self._created.pop(place, None)
         quick = known.quick_deletions if known is not None and known.owner_uid == owner_uid else 0
@@ -173,11 +173,11 @@ class Creations:
             self._created.popitem(last=False)
 
     def last(self, kind: Kind, owner_uid: str) -> tuple[ObjectKey, str] | None:
-        """Return key and uid of the child of the kind that was last created for the owner under a new name."""
+        """Return the key and uid of the child of this kind with a generated name that was last created for the owner."""
         return self._last.get((kind.group, kind.kind, owner_uid))
 
     def note_last(self, kind: Kind, owner_uid: str, created: PartialMeta) -> None:
-        """Note that the child was created now, under a new name."""
+        """Record that a child with a generated name was created now."""
         place = (kind.group, kind.kind, owner_uid)
         self._last.pop(place, None)
         self._last[place] = (created.key, created.uid)

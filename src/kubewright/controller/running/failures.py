@@ -1,7 +1,7 @@
 """Failed reconciles: which are expected, and what is logged for each.
 
-An unexpected error is logged with its traceback the first time; while the object goes on to fail in the same place, each
-repeat is one line with a count. `RetryLater` is one line each time. A success resets the count.
+An unexpected error is logged with its traceback the first time. While the object keeps failing in the same place, each
+further failure is one line with a count. `RetryLater` is one line each time. A success resets the count.
 """
 
 import logging
@@ -18,7 +18,7 @@ from kubewright.guards import text_of
 from kubewright.tracebacks import place_of
 
 MAX_SHOWN = 3
-"""Errors of one group that the line of a failure names."""
+"""Maximum number of errors of an exception group in a log line."""
 
 
 class _Failing(msgspec.Struct):
@@ -33,6 +33,8 @@ class FailureLog:
     """Log the failed reconciles of one controller."""
 
     def __init__(self) -> None:
+        self.retrying: bool = True
+        """False in a replay, where there is no retry to announce."""
         self._failing: dict[ObjectKey, _Failing] = {}
 
     def forget(self, key: ObjectKey) -> None:
@@ -42,6 +44,9 @@ class FailureLog:
     def retry_later(self, error: BaseException, delay: float, log: FieldLog) -> None:
         """Log an expected failure."""
         reason = summary_of(error)
+        if not self.retrying:
+            log.warning("Would retry later: %s", reason, extra={"error": reason})
+            return
         log.warning("Retrying in %s: %s", shown_delay(delay), reason, extra={"error": reason})
 
     def failed(self, key: ObjectKey, error: BaseException, delay: float | None, log: FieldLog) -> None:
@@ -60,7 +65,9 @@ class FailureLog:
         if raised is not None:
             fields[RAISED] = raised
         trace = None if repeated and not log.isEnabledFor(logging.DEBUG) else raised
-        if delay is None:
+        if not self.retrying:
+            log.error("Reconciler error: %s", text, exc_info=trace, extra=fields)
+        elif delay is None:
             self.forget(key)  # the next change of the object is a new start
             fields["terminal"] = True
             log.error("Reconciler error, not retried: %s", text, exc_info=trace, extra=fields)
@@ -80,7 +87,7 @@ class FailureLog:
 
 
 def expected_delay(error: BaseException) -> tuple[bool, timedelta | None]:
-    """Return whether all of an error is RetryLater, and the soonest time that it names; None for the backoff."""
+    """Return True if the error, or all errors of its group, are RetryLater, and the shortest delay; None means backoff."""
     expected = [leaf for leaf in leaves(error) if isinstance(leaf, RetryLater)]
     if len(expected) != len(list(leaves(error))):
         return False, None
@@ -89,7 +96,7 @@ def expected_delay(error: BaseException) -> tuple[bool, timedelta | None]:
 
 
 def summary_of(error: BaseException) -> str:
-    """Return an error as one line; of a group its members, since its own text names none."""
+    """Return an error as one line; for a group, its members."""
     texts = list(dict.fromkeys(map(_summary_of_one, leaves(error))))
     more = f"; and {len(texts) - MAX_SHOWN} more" if len(texts) > MAX_SHOWN else ""
     return "; ".join(texts[:MAX_SHOWN]) + more
@@ -114,7 +121,7 @@ def _place_of(error: BaseException) -> str:
 
 
 def _identity(error: BaseException) -> int:
-    """Return the same number for errors of the same classes from the same lines, whatever their texts say."""
+    """Return a number that is the same for errors of the same classes from the same lines, regardless of their messages."""
     lines = [
         (type(leaf), *((frame.f_code, line) for frame, line in traceback.walk_tb(leaf.__traceback__)))
         for leaf in leaves(error)

@@ -1,12 +1,10 @@
-"""Changes of an object while it is reconciled, and which of them are the reconcile's own writes of the status.
+"""Changes of an object during its reconcile, and which of them are the reconcile's own writes of the status.
 
-A change that arrives during the reconcile of its object triggers another one. The exception: if the reconcile fails and
-the change is only its own write of the status, the retry after the backoff suffices. Without this, a reconciler that
-reports its errors in the status would be retried at once, again and again, as often as the text differs.
+A change that arrives during the reconcile of its object triggers another reconcile. The exception: if the reconcile fails
+and the change is only its own write of the status, the retry after the backoff is enough. Otherwise a reconciler that
+reports its errors in the status would be retried without backoff each time that the message differs.
 """
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from contextvars import ContextVar
 
 import msgspec
@@ -42,10 +40,12 @@ class ReconcileProgress(msgspec.Struct, frozen=True):
 
     def unhandled(self, *, failed: bool) -> list[HeldChange]:
         """Return the changes that need another reconcile; one that failed is retried anyway."""
-        return [item for item in self.held if not (failed and self._is_own(item.change))]
+        if not failed:
+            return self.held
+        return [item for item in self.held if not self._is_own(item.change)]
 
     def _is_own(self, change: StoreChange) -> bool:
-        """Return True if a write of the status is all that lies between the two versions: no one else's change."""
+        """Return True if the only change between the two versions is our own write of the status."""
         if change.old is None or change.new is None:
             return False
         return self.written.get(change.new.meta.resource_version) == change.old.meta.resource_version
@@ -65,13 +65,12 @@ class OwnChanges:
         progress.held.append(HeldChange(change, cause, low))
         return True
 
-    @contextmanager
-    def during(self, key: ObjectKey) -> Generator[ReconcileProgress, None, None]:
-        """Hold the changes of an object and note its status writes until the block ends."""
+    def begin(self, key: ObjectKey) -> ReconcileProgress:
+        """Hold the changes of an object, and record the status writes of its reconcile, until `end`."""
         progress = self._progress[key] = ReconcileProgress()
-        token = _written.set(progress.written)
-        try:
-            yield progress
-        finally:
-            _written.reset(token)
-            del self._progress[key]
+        _written.set(progress.written)
+        return progress
+
+    def end(self, key: ObjectKey) -> None:
+        """Stop what `begin` started; the next reconcile of the task replaces what its context has."""
+        del self._progress[key]

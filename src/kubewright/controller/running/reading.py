@@ -1,17 +1,21 @@
 """Reads of one controller: from its informers if they are certain to hold the object, else from the server.
 
-A cached read passes through three objects. `ContextReader` resolves the namespace or reference, `CacheReader` chooses the informer that
-covers the key, and the informer decodes the object from its store. An informer *covers* a key if an object of that key,
-should it exist, is certain to be in it and whole: a watch that is narrowed by labels, fields or to metadata covers
-nothing, so those reads are sent to the server.
+A cached read passes through three objects. `ContextReader` resolves the namespace or reference, `CacheReader` chooses the
+informer that covers the key, and the informer decodes the object from its store. An informer *covers* a key if it is
+certain to have the whole object of that key, should it exist. A watch that is limited by labels or fields, or to
+metadata, covers nothing, so those reads are sent to the server.
 
-An `InformerSet` holds the informers of one declared kind, one for each namespace that the operator watches.
+An `InformerSet` has the informers of one declared kind, one for each watched namespace; with namespaces by label they come
+and go. In a shard they have only the objects of that shard: they cover the objects that they have or, with shards by
+namespace, the namespaces of the shard. Other reads, and lists that reach beyond the shard, are sent to the server.
 """
 
 import builtins
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, cast
 from weakref import WeakSet
+
+import msgspec
 
 from kubewright.api import (
     GroupVersionKind,
@@ -28,13 +32,14 @@ from kubewright.api import (
     parse,
     raw_object,
 )
-from kubewright.cache import Cache, Index, Informer, Selection, StoreChange, Undecodable
+from kubewright.cache import Cache, Index, Informer, Selection, ShardFilter, StoreChange, Undecodable
 from kubewright.client import Client, requests
 from kubewright.controller.context import Reader
 from kubewright.controller.declaration import Controller
 from kubewright.controller.errors import UndeclaredAccess
 from kubewright.controller.permissions import Permissions
 from kubewright.controller.references import FieldReference
+from kubewright.controller.running.namespaces import FollowedNamespaces
 from kubewright.controller.watches import Selector
 from kubewright.journal import CachedList, CachedRead, current
 
@@ -44,7 +49,10 @@ Selected = list[tuple[Informer[T], Sequence[RawObject]]]
 
 
 class InformerSet(Generic[T]):
-    """The informers of one declared kind and selector, one for each watched namespace."""
+    """The informers of one declared kind and selector, one for each watched namespace.
+
+    With `followed`, the namespaces are selected by label: call `open`, `begin` and `leave` as they come and go.
+    """
 
     def __init__(
         self,
@@ -55,50 +63,117 @@ class InformerSet(Generic[T]):
         *,
         metadata_only: bool = False,
         optional: bool = False,
+        shard: ShardFilter | None = None,
+        followed: FollowedNamespaces | None = None,
     ) -> None:
         self.kind: Kind = kind_of(kind)
         self.optional: bool = optional
         """True if the cluster need not serve the kind."""
         self.form: type[T] | Kind = kind
-        """What objects are decoded to: a class, or the kind for JSON objects."""
+        """The type that objects are decoded to: a class, or the kind for JSON objects."""
         self.whole: bool = not metadata_only and selector.transform is None
-        """True if objects are held as the server has them, so that a write may build on them."""
+        """True if objects are held unchanged, without a transform, so that a write may be based on them."""
         self._indexes: WeakSet[Index[T]] = WeakSet()
-        cls: Any = Object if metadata_only else dict if isinstance(kind, Kind) else kind
-        self.informers: tuple[Informer[T], ...] = tuple(
-            cache.informer(
-                Selection(
-                    self.kind, namespace, selector.labels, selector.fields, metadata_only, selector.transform
-                ),
-                cls,
-                optional=optional,
-            )
-            for namespace in _namespaces(self.kind, selector, namespaces)
+        self._cache = cache
+        self._subscribers: list[Callable[[StoreChange], None]] = []
+        self._undecodable_listeners: list[Callable[[Undecodable], None]] = []
+        self._unsubscribe: dict[str, list[Callable[[], None]]] = {}
+        self._cls: Any = Object if metadata_only else dict if isinstance(kind, Kind) else kind
+        self._followed = followed if self.kind.namespaced and not selector.namespace else None
+        self.follows: bool = self._followed is not None
+        """True if the informers are those of namespaces with certain labels."""
+        self._selection = Selection(
+            self.kind,
+            "",
+            selector.labels,
+            selector.fields,
+            metadata_only,
+            selector.transform,
+            # A shard has whole namespaces, so it is enough to open no others.
+            shard if self._followed is None else None,
         )
+        self._opened: dict[str, Informer[T]] = {}
+        """Informers of namespaces that are not used yet, because not all informers of the namespace are synced."""
+        self._informers: dict[str, Informer[T]] = {}
+        """By namespace; the key of an informer of all namespaces is empty."""
+        if self._followed is None:
+            for namespace in _namespaces(self.kind, selector, namespaces):
+                self._informers[namespace] = self._informer(namespace)
+
+    @property
+    def informers(self) -> Collection[Informer[T]]:
+        """Return the informers in use."""
+        return self._informers.values()
+
+    def informer_of(self, namespace: str) -> Informer[T] | None:
+        """Return the informer that holds the objects of a namespace, or None."""
+        return self._informers.get(namespace) or self._informers.get("")
+
+    def is_opened(self, namespace: str) -> bool:
+        """Return True if `open` was called for a namespace, and `begin` not yet."""
+        return namespace in self._opened
+
+    def open(self, namespace: str) -> Informer[T]:
+        """Start the informer of a namespace, without using it yet."""
+        informer = self._opened[namespace] = self._informer(namespace)
+        return informer
+
+    def begin(self, namespace: str) -> None:
+        """Read from the informer of a namespace from now on; `notify` follows."""
+        informer = self._informers[namespace] = self._opened.pop(namespace)
+        for index in self._indexes:
+            informer.add_index(index)
+
+    def notify(self, namespace: str) -> None:
+        """Subscribe to the informer of a namespace: subscribers are notified of each of its objects."""
+        informer = self._informers[namespace]
+        self._unsubscribe[namespace] = [
+            *(informer.subscribe(subscriber) for subscriber in self._subscribers),
+            *(informer.on_undecodable(listener) for listener in self._undecodable_listeners),
+        ]
+
+    def leave(self, namespace: str) -> list[StoreChange]:
+        """Release the informer of a namespace; return the deletions of its objects.
+
+        Subscribers are not notified of them: see `notify_of`.
+        """
+        for unsubscribe in self._unsubscribe.pop(namespace, ()):
+            unsubscribe()
+        informer = self._informers.pop(namespace, None)
+        used = informer is not None
+        informer = informer or self._opened.pop(namespace, None)
+        if informer is None:
+            return []
+        objects = informer.feed.objects.items() if used else ()
+        forgotten = [StoreChange(key, raw, None) for key, raw in objects]
+        self._cache.release(informer)
+        return forgotten
+
+    def notify_of(self, changes: Iterable[StoreChange]) -> None:
+        """Notify the subscribers of changes that no informer has reported."""
+        for change in changes:
+            for subscriber in self._subscribers:
+                subscriber(change)
 
     def covering(self, key: ObjectKey) -> Informer[T] | None:
-        """Return the informer that holds the object of this key if there is one, or None if that is not certain."""
-        for informer in self.informers:
-            if informer.covers(key) and informer.feed.complete:
-                return informer
-        return None
+        """Return the informer that covers this key, or None."""
+        informer = self.informer_of(key.namespace)
+        return informer if informer is not None and informer.covers(key) and informer.feed.complete else None
 
     def covers_namespace(self, namespace: str) -> bool:
-        """Return True if every object of a namespace (of all watched ones if it is empty) is held here."""
-        chosen = [informer.selection for informer in self.informers]
-        if any(one.labels or one.fields or one.metadata_only for one in chosen):
+        """Return True if all objects of a namespace are held here; an empty name means all watched namespaces."""
+        if namespace:
+            return self.covering(ObjectKey(namespace, "")) is not None
+        if self._followed is not None and set(self._informers) != set(self._followed.names):
             return False
-        if not all(informer.feed.complete for informer in self.informers):
+        if self._selection.is_narrowed or self._selection.shard is not None:
             return False
-        return not namespace or self.covering(ObjectKey(namespace, "")) is not None
+        return all(informer.feed.complete for informer in self.informers)
 
     def get_raw(self, key: ObjectKey) -> RawObject | None:
         """Return the object as it is held, or None if it is not held."""
-        for informer in self.informers:
-            found = informer.get_raw(key)
-            if found is not None:
-                return found
-        return None
+        informer = self.informer_of(key.namespace)
+        return None if informer is None else informer.get_raw(key)
 
     def all_keys(self) -> Iterator[ObjectKey]:
         """Yield the keys of all objects."""
@@ -107,7 +182,7 @@ class InformerSet(Generic[T]):
 
     def select(self, namespace: str = "", labels: str = "") -> "Selected[T]":
         """Return the encoded objects, of one namespace or all, with these labels or any."""
-        return [(informer, informer.select(namespace, labels)) for informer in self.informers]
+        return [(informer, informer.select(namespace, labels)) for informer in self._chosen(namespace)]
 
     def select_by_index(
         self, index: Index[T], value: str, namespace: str = "", labels: str = ""
@@ -116,7 +191,7 @@ class InformerSet(Generic[T]):
         self.add_index(index)
         return [
             (informer, informer.select_by_index(index, value, namespace, labels))
-            for informer in self.informers
+            for informer in self._chosen(namespace)
         ]
 
     def keys_by_index(self, index: Index[T], value: str) -> "list[ObjectKey]":
@@ -133,18 +208,36 @@ class InformerSet(Generic[T]):
 
     def subscribe(self, subscriber: Callable[[StoreChange], None]) -> None:
         """Call the function for each object that is held, and for each change that follows."""
-        for informer in self.informers:
-            informer.subscribe(subscriber)
+        self._subscribers.append(subscriber)
+        for namespace, informer in self._informers.items():
+            self._unsubscribe.setdefault(namespace, []).append(informer.subscribe(subscriber))
 
     def on_undecodable(self, listener: Callable[[Undecodable], None]) -> None:
         """Call the function once for each state of an object that does not fit its class."""
-        for informer in self.informers:
-            informer.on_undecodable(listener)
+        self._undecodable_listeners.append(listener)
+        for namespace, informer in self._informers.items():
+            self._unsubscribe.setdefault(namespace, []).append(informer.on_undecodable(listener))
+
+    def close(self) -> None:
+        """Notify no more subscribers, and release the informers."""
+        for namespace in (*self._informers, *self._opened):
+            self.leave(namespace)
 
     async def wait_synced(self) -> None:
         """Wait until all informers are filled; raise CacheSyncTimeout if that takes too long."""
-        for informer in self.informers:
+        for informer in tuple(self.informers):
             await informer.wait_synced(optional=self.optional)
+
+    def _informer(self, namespace: str) -> Informer[T]:
+        selection = msgspec.structs.replace(self._selection, namespace=namespace)
+        return self._cache.informer(selection, self._cls, optional=self.optional)
+
+    def _chosen(self, namespace: str) -> Collection[Informer[T]]:
+        """Return the informers with objects of a namespace, or all of them."""
+        if not namespace:
+            return self.informers
+        informer = self.informer_of(namespace)
+        return () if informer is None else (informer,)
 
 
 def _namespaces(kind: Kind, selector: Selector, namespaces: Sequence[str]) -> Sequence[str]:
@@ -168,18 +261,20 @@ class CacheReader:
         permissions: Permissions,
         informer_sets: Sequence[AnyInformerSet],
         namespaces: Sequence[str] = (),
+        followed: FollowedNamespaces | None = None,
     ) -> None:
         self.permissions = permissions
         self._client = client
         self._informer_sets = informer_sets
-        self._informers: dict[GroupVersionKind, list[tuple[AnyInformerSet, Informer[Any]]]] = {}
+        self._sets_of: dict[GroupVersionKind, list[AnyInformerSet]] = {}
         # Whole objects first: a read prefers them to those that a transform has changed.
         for one in sorted(informer_sets, key=lambda one: not one.whole):
-            self._informers.setdefault(one.kind.gvk, []).extend((one, informer) for informer in one.informers)
-        self._namespaces = tuple(dict.fromkeys(namespaces))
+            self._sets_of.setdefault(one.kind.gvk, []).append(one)
+        self._namespaces = tuple(dict.fromkeys(namespaces)) or ("",)
+        self._followed = followed
 
     async def find(self, kind: Any, key: ObjectKey) -> Any:
-        """Return one object decoded afresh, or None if it does not exist."""
+        """Return one object, newly decoded, or None if it does not exist."""
         described = kind_of(kind)
         held = self._covering(described, key)
         if held is None:
@@ -197,7 +292,7 @@ class CacheReader:
         return None if raw is None else decode_as(kind, raw.raw)
 
     async def list(self, kind: Any, value: str | None, namespace: str, labels: str) -> "list[Any]":
-        """Return the objects of a kind, or those that an index holds under a value; no namespace means all watched."""
+        """Return the objects of a kind, or those with a value in an index; no namespace means all watched ones."""
         index, form = _index_and_form(kind)
         held = next(
             (one for one in self._informer_sets if one.form == form and one.covers_namespace(namespace)), None
@@ -219,9 +314,8 @@ class CacheReader:
         index, form = _index_and_form(kind)
         described = kind_of(form)
         self.permissions.require(described, "list")
-        watched = self._namespaces if described.namespaced else ()
         # The operator's roles may be limited to the namespaces that it watches.
-        chosen = (namespace,) if namespace or not watched else watched
+        chosen = (namespace,) if namespace or not described.namespaced else self._watched_namespaces()
         try:
             listed = [
                 found
@@ -237,7 +331,7 @@ class CacheReader:
         return [found for found in listed if value in tuple(index.values(found))]
 
     async def get_raw(self, kind: Kind, key: ObjectKey) -> RawObject | None:
-        """Return one object as the server has it, or None if it does not exist; a write may build on it."""
+        """Return one object, unchanged by transforms, or None if it does not exist; a write may be based on it."""
         held = self._covering(kind, key, whole=True)
         if held is None:
             return await self.read(kind, key)
@@ -280,16 +374,21 @@ class CacheReader:
         self, kind: Kind, key: ObjectKey, *, whole: bool = False
     ) -> tuple[type[Any] | Kind, Informer[Any]] | None:
         """Return the informer that covers this key, and the form of its objects; prefer one that holds them whole."""
-        for one, informer in self._informers.get(kind.gvk, ()):
-            if (one.whole or not whole) and informer.covers(key):
+        for one in self._sets_of.get(kind.gvk, ()):
+            informer = one.informer_of(key.namespace)
+            if informer is not None and (one.whole or not whole) and informer.covers(key):
                 return one.form, informer
         return None
 
+    def _watched_namespaces(self) -> Sequence[str]:
+        """Return the namespaces that the operator watches; an empty name means all."""
+        return self._namespaces if self._followed is None else sorted(self._followed.names)
+
 
 class ContextReader(Reader):
-    """Read on behalf of one reconcile: a name is meant in the object's namespace, a reference is that of the object.
+    """Read for one reconcile: names are in the object's namespace by default, references are those of the object.
 
-    `live` reads from the server, past the cache: `ctx.live`.
+    With `live`, objects are read from the server instead of the cache (`ctx.live`).
     """
 
     def __init__(
@@ -328,7 +427,7 @@ class ContextReader(Reader):
         all_namespaces: bool = False,
         labels: str = "",
     ) -> builtins.list[Any]:
-        """Return the objects of a kind, those that an index holds under a value, or those that a reference names."""
+        """Return the objects of a kind: all, those with a value in an index, or those that a reference refers to."""
         if isinstance(kind, FieldReference):
             field = cast("FieldReference[Any]", kind)
             found = [await self._find(field.kind, key) for key in self._references(field)]
@@ -359,7 +458,7 @@ class ContextReader(Reader):
     def _names_none(self, field: FieldReference[Any]) -> NotFound:
         kind, owner = kind_of(field.kind), kind_of(self._controller.kind)
         message = f"{owner.kind} {self._state.meta.key} names no {kind.kind}: {field.path} is empty"
-        # A response without a name would state that the kind is missing.
+        # A NotFound without a name would mean that the kind is missing.
         return _not_found_because(kind, field.path, kind.resource, message)
 
 
@@ -392,7 +491,7 @@ def namespace_to_list(given: Any, namespace: str | None, all_namespaces: bool, d
 
 
 def _not_found(kind: Kind, key: ObjectKey, reason: str = "") -> NotFound:
-    """Return the NotFound that the API server answers, with a reason of our own if there is one."""
+    """Return the NotFound error that the API server would return, with a reason added if there is one."""
     message = f'{kind.resource} "{key.name}" not found' + (f": {reason}" if reason else "")
     return _not_found_because(kind, key.name, f"{kind.resource} {key}", message)
 

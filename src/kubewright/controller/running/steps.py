@@ -1,4 +1,4 @@
-"""The steps of one reconcile: read from the object, recorded in its status."""
+"""Durable steps of one reconcile: their results are read from, and recorded in, the object's status."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -28,7 +28,7 @@ from kubewright.election import NotLeading
 from kubewright.hashing import content_hash
 
 _RACES = 5
-"""How often a record is repeated on the newer version of an object that others change at the same time."""
+"""How often recording a step is repeated on a newer version of the object after a conflict."""
 
 
 class Steps:
@@ -50,7 +50,7 @@ class Steps:
         self._inputs: dict[str, str] = {}
 
     def open(self, name: str, given: Any) -> AbstractAsyncContextManager[StepRun]:
-        """Return the context of a step; raise where the declaration or the call is wrong, before anything is done."""
+        """Return the context manager of a step; raise at once if the declaration or the call is invalid."""
         if not self._controller.steps_field:
             raise DeclarationError(
                 f"controller {self._controller.name!r} uses ctx.step({name!r}), and the status of {self._kind.kind} "
@@ -80,7 +80,7 @@ class Steps:
             run.mark_recorded()
 
     async def _find_outcome(self, name: str, digest: str) -> str | None:
-        """Return the recorded outcome for this input; if the cache has none, the server decides."""
+        """Return the recorded outcome for this input, from the cache or else from the server."""
         held = await self._reader.get_raw(self._kind, self._key)
         if held is not None and held.meta.uid == self._uid:
             found = self._recorded(held).find(name)
@@ -102,7 +102,7 @@ class Steps:
         return found["outcome"] if found is not None and found["inputHash"] == digest else None
 
     async def _record(self, step: JsonObject) -> None:
-        """Apply our steps with this one at the version that was read; an object that is gone needs no record."""
+        """Apply our steps, including this one, at the version that was read; do nothing if the object is deleted."""
         live = await self._reader.get_raw(self._kind, self._key)
         for attempt in range(1, _RACES + 1):
             if live is None or live.meta.uid != self._uid:
@@ -147,7 +147,7 @@ class Steps:
             )
 
     async def _read(self) -> RawObject | None:
-        """Read the object from the server; return None if it is gone or replaced."""
+        """Read the object from the server; return None if it was deleted or replaced."""
         live = await self._reader.read(self._kind, self._key)
         return live if live is not None and live.meta.uid == self._uid else None
 

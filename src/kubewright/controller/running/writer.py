@@ -28,6 +28,7 @@ from kubewright.api import (
     NotFound,
     Object,
     ObjectKey,
+    OwnerReference,
     PartialMeta,
     RawObject,
     controller_of,
@@ -40,7 +41,7 @@ from kubewright.api import (
 )
 from kubewright.client import requests
 from kubewright.controller import managed_fields
-from kubewright.controller.applying import ApplyMemory, Mismatch, applied_part, may_change_again
+from kubewright.controller.applying import ApplyMemory, Mismatch, may_change_again
 from kubewright.controller.declaration import Controller
 from kubewright.controller.errors import (
     ChildRecreateBackoff,
@@ -49,6 +50,7 @@ from kubewright.controller.errors import (
     UndeclaredAccess,
 )
 from kubewright.controller.running.dependencies import RuntimeDependencies
+from kubewright.controller.running.disruption import is_disruptive, pass_gate
 from kubewright.controller.running.drift import Creations, DriftControl
 from kubewright.controller.running.own_writes import note_status_write
 from kubewright.controller.running.reading import CacheReader
@@ -154,30 +156,35 @@ class Writer:
         """Apply the child if that may change anything; return the live object in the form that the child was given in."""
         kind = child.kind
         self._permissions.require(kind, "get", "create", "patch")
+        owned = self._is_owned(kind, owned)
         desired, key = self._desired(owner, child, owned)
         live = await self._reader.get_raw(kind, key)
         if live is not None:
             if live.meta.deletion_timestamp is not None:
                 self._expect_deletion(owner, kind, live.meta)
                 return decode_as(child.form, live.raw)
-            if self._is_owned(kind, owned):
+            if owned:
                 check_controlled(live.meta, kind, owner, self._kind, adopt=adopt)
-            live = await self._remove_earlier_owner(kind, live, owner)
-            live = await self._take_over(kind, live)
+            holder = controller_of(live.meta)
+            if holder is not None and is_earlier_owner(holder, owner, self._kind):
+                live = await self._remove_controller(kind, live, holder)
+            if self._formers:
+                live = await self._take_over(kind, live)
             reason = self._applied.reason_to_send(kind, desired, live, form=child.form)
             if reason is None:
                 self._instruments.applies_skipped.inc()
                 self._note_skipped()
                 return decode_as(child.form, live.raw)
+            await pass_gate()
             if reason.drift is not None:
                 await self._correct_drift(owner.key, kind, live, reason.drift)
-        else:
+        elif self._creations.is_repeated(kind, key, owner.uid):
             await self._check_recreation(owner, kind, key)
         request = requests.apply(desired, kind, field_manager=self._manager, force=force)
-        response, created = await self._send_apply(lambda _: request, live, applied_part(desired))
+        response, created = await self._send_apply(lambda _: request, live)
         if live is None or live.meta.uid != response.meta.uid:
             self._creations.note(kind, key, owner.uid)
-            if not created and self._is_owned(kind, owned) and not adopt:
+            if not created and owned and not adopt:
                 self._report_existing(kind, response)
         self._report_altered(kind, response, self._applied.learn(kind, desired, response))
         self._dependencies.record_write(kind, response)
@@ -189,7 +196,7 @@ class Writer:
         """Create the child."""
         kind = child.kind
         self._permissions.require(kind, "create")
-        desired, _ = self._desired(owner, child, owned)
+        desired, _ = self._desired(owner, child, self._is_owned(kind, owned))
         # With generateName each child has another name, so the last one of the kind stands for all.
         last = self._creations.last(kind, owner.uid)
         if last is not None and self._reader.is_gone(kind, *last):
@@ -217,6 +224,7 @@ class Writer:
             operations = typed_diff(before, after, parse(raw.raw))
             if not operations:
                 return after
+            await pass_gate()
             try:
                 response = await self._patch_at(target.kind, raw.meta, operations)
             except Conflict as conflict:
@@ -247,6 +255,7 @@ class Writer:
             subresource=subresource,
             field_manager=self._manager,
         )
+        await pass_gate()
         response = await self._client.send(request)
         if subresource and _kinds.decode(response.raw).kind != kind.kind:
             return target.given
@@ -294,12 +303,13 @@ class Writer:
         given = desired_status(target, status)
         # The target may be older than the last step that was recorded: steps have a field manager of their own.
         given.pop(steps_field(self._class_of(target)), None)
-        generation = (
-            self._reconciled_generation(reconciled, target) if observes_generation(target, status) else None
-        )
+        desired, generation = given, None
+        if "conditions" in given:
+            if observes_generation(target, status):
+                generation = self._reconciled_generation(reconciled, target)
+            desired = stamp_conditions(given, live_status(live), generation, utc_now())
         # The same status of another generation is another statement.
         source: JsonObject = {"status": given, "generation": generation}
-        desired = stamp_conditions(given, live_status(live), generation, utc_now())
         document: JsonObject = {"metadata": _name(kind, key), "status": desired}
         reason = self._applied.reason_to_send(
             kind, document, live, subresource="status", source=source, form=target.form
@@ -319,7 +329,7 @@ class Writer:
             return requests.apply(sent, kind, field_manager=self._manager, subresource="status")
 
         try:
-            response, _ = await self._send_apply(request, live, applied_part(document, "status"))
+            response, _ = await self._send_apply(request, live, "status")
         except NotFound:
             there = await self._reader.read(kind, key)
             if there is None or there.meta.uid != live.meta.uid:
@@ -341,6 +351,8 @@ class Writer:
         kind, key, uid = target.kind, target.key, target.uid
         self._permissions.require(kind, "delete")
         self._creations.forget(kind, key)
+        if is_disruptive() and await self._reader.get_raw(kind, key) is not None:
+            await pass_gate()
         if not uid:
             live = await self._reader.get_raw(kind, key)
             if live is None:
@@ -435,8 +447,6 @@ class Writer:
 
     async def _take_over(self, kind: Kind, live: RawObject) -> RawObject:
         """Become the manager of what former names of this controller applied, so that it can be removed."""
-        if not self._formers:
-            return live
         entries = managed_fields.read_entries(live.meta.managed_fields)
         if managed_fields.hand_over(entries, self._manager, self._formers) is None:
             return live
@@ -450,14 +460,11 @@ class Writer:
             kind, live.meta, [{"op": "replace", "path": "/metadata/managedFields", "value": handed}]
         )
 
-    async def _remove_earlier_owner(self, kind: Kind, live: RawObject, owner: PartialMeta) -> RawObject:
-        """Remove the controller reference of an earlier owner of this name, in whose place the owner adopts the child.
+    async def _remove_controller(self, kind: Kind, live: RawObject, holder: OwnerReference) -> RawObject:
+        """Remove the controller reference of an earlier owner, in whose place one of the same name adopts the child.
 
         An object has one controller reference at most, and an apply removes only references that it added itself.
         """
-        holder = controller_of(live.meta)
-        if holder is None or not is_earlier_owner(holder, owner, self._kind):
-            return live
         position = live.meta.owner_references.index(holder)
         return await self._patch_at(
             kind, live.meta, [{"op": "remove", "path": f"/metadata/ownerReferences/{position}"}]
@@ -475,12 +482,10 @@ class Writer:
         self._dependencies.publish_event(kind, response.meta, "Warning", "ExistingObjectAdopted", note)
         self._log.warning("Adopted an existing object: %s", note)
 
-    def _desired(
-        self, owner: PartialMeta, child: WriteTarget, owned: bool | None
-    ) -> tuple[JsonObject, ObjectKey]:
+    def _desired(self, owner: PartialMeta, child: WriteTarget, owned: bool) -> tuple[JsonObject, ObjectKey]:
         kind = child.kind
         desired = child_document(child.document, kind, owner.namespace)
-        if self._is_owned(kind, owned):
+        if owned:
             desired = with_owner(desired, kind, owner, self._kind)
             declared = self._owned.get(_group_kind(kind))
             # Without an owner nothing would lead to the finalizer's removal.
@@ -491,8 +496,6 @@ class Writer:
 
     async def _check_recreation(self, owner: PartialMeta, kind: Kind, key: ObjectKey) -> None:
         """Raise if a child must not be created again: its owner is gone, or it was deleted soon after each creation."""
-        if not self._creations.is_repeated(kind, key, owner.uid):
-            return
         await self._check_owner(owner)
         delay = self._creations.delay(kind, key)
         if delay > 0:
@@ -577,16 +580,19 @@ class Writer:
         self._drift.correct(kind, live.meta, drift, managers)
 
     async def _send_apply(
-        self, request: Callable[[str], requests.ApiRequest], live: RawObject | None, part: JsonObject
+        self, request: Callable[[str], requests.ApiRequest], live: RawObject | None, subresource: str = ""
     ) -> tuple[RawObject, bool]:
         """Send an apply, again if the first one left something for the next to do; return True if it created the object.
 
         `request` makes the request for a version of the object.
         """
         version = "" if live is None else live.meta.resource_version
-        response, code = await self._client.send_with_code(request(version))
+        sent = request(version)
+        response, code = await self._client.send_with_code(sent)
         for _ in range(REPEATED_APPLIES):
-            if response.meta.resource_version == version or not may_change_again(part, response):
+            if response.meta.resource_version == version or not may_change_again(
+                sent.body, response, subresource
+            ):
                 break
             version = response.meta.resource_version
             response = await self._client.send(request(version))

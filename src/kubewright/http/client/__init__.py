@@ -2,7 +2,7 @@
 
 Read in this order: `exchange` (the public interface), `pool`, `connection` (one connection), `connect` (dial, proxies, TLS),
 `dial`, `socks`, `tls`, `byte_transport` (what these layers have in common), `route` (where to), `headers`,
-`gzip_decoder`, `failures`.
+`gzip_decoder`, `failures`; `websocket` is a connection that becomes a WebSocket.
 """
 
 from kubewright.http.client.exchange import Body, ClientResponse, Exchange, Fence, RoutedExchange
@@ -22,12 +22,20 @@ from kubewright.http.client.failures import (
 from kubewright.http.client.headers import Headers, decode_request, encode_headers, encode_request
 from kubewright.http.client.pool import MAX_CONNECTIONS, Pool, PoolStatistics
 from kubewright.http.client.route import SOCKS, Origin, Route
+from kubewright.http.client.websocket import (
+    SWITCHING_PROTOCOLS,
+    ClientWebSocket,
+    check_accepted,
+    handshake_headers,
+)
 
 __all__ = [
     "MAX_CONNECTIONS",
     "SOCKS",
+    "SWITCHING_PROTOCOLS",
     "Body",
     "ClientResponse",
+    "ClientWebSocket",
     "ConnectTimeout",
     "ConnectionBroken",
     "Exchange",
@@ -47,7 +55,9 @@ __all__ = [
     "Route",
     "RoutedExchange",
     "Unreachable",
+    "check_accepted",
     "decode_request",
     "encode_headers",
     "encode_request",
+    "handshake_headers",
 ]

@@ -5,7 +5,7 @@ HTTP library (`kubewright.client.aiohttp_exchange`) or a server in the same proc
 
 - raise the subclass of ExchangeFailed for how far the request got: retries of writes depend on it;
 - send a request once, follow no redirects, and decompress bodies that it asked to be compressed;
-- bound the bodies of error responses: a faulty server may send them without end.
+- bound the bodies of error responses: a faulty server may send them forever.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,7 @@
 """Message heads: the headers of a response, and the bytes of a request that precede its body (pure)."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 HeaderField = tuple[bytes, bytes]
@@ -14,20 +15,21 @@ class Headers:
     def __init__(self, fields: Sequence[HeaderField] = ()) -> None:
         self._fields = fields
         # Two or three names are looked up in each message: values are decoded only then.
-        self._first: dict[bytes, bytes] = {}
-        for name, value in fields:
-            self._first.setdefault(name.lower(), value)
+        self._first: dict[bytes, bytes] = {name.lower(): value for name, value in fields}
+        if len(self._first) != len(fields):
+            for name, value in reversed(fields):
+                self._first[name.lower()] = value
 
     def __getitem__(self, name: str) -> str:
-        return self._first[name.lower().encode("latin-1")].decode("utf-8", "replace")
+        return self._first[_lowered(name)].decode("utf-8", "replace")
 
     def get(self, name: str, default: str = "") -> str:
         """Return the first value of a name, or the default."""
-        value = self._first.get(name.lower().encode("latin-1"))
+        value = self._first.get(_lowered(name))
         return default if value is None else value.decode("utf-8", "replace")
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name.lower().encode("latin-1") in self._first
+        return isinstance(name, str) and _lowered(name) in self._first
 
     def __iter__(self) -> Iterator[str]:
         return (name.decode("latin-1") for name in self._first)
@@ -40,8 +42,14 @@ class Headers:
 
     def all(self, name: str) -> list[str]:
         """Return every value of a name, in order."""
-        wanted = name.lower().encode("latin-1")
+        wanted = _lowered(name)
         return [value.decode("utf-8", "replace") for key, value in self._fields if key.lower() == wanted]
+
+
+@lru_cache(maxsize=256)
+def _lowered(name: str) -> bytes:
+    """Return a name as `Headers` holds it; the same few are looked up in each response."""
+    return name.lower().encode("latin-1")
 
 
 class RequestHead(NamedTuple):

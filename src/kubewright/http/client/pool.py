@@ -21,6 +21,7 @@ from kubewright.http.client.exchange import ClientResponse, Fence
 from kubewright.http.client.failures import ConnectionBroken, PoolTimeout
 from kubewright.http.client.route import Route
 from kubewright.http.client.tls import Sessions
+from kubewright.http.client.websocket import ClientWebSocket
 
 MAX_CONNECTIONS = 100
 """As many as an API server lets a Go client have streams of HTTP/2, and the default of httpx and aiohttp."""
@@ -122,6 +123,25 @@ class Pool:
             return await connection.stream(head, body, deadline), _PooledBody(self, connection)
         except BaseException:
             self.end_stream(connection)
+            raise
+
+    async def open_websocket(self, head: bytes, timeout: float) -> tuple[ClientResponse, ClientWebSocket]:
+        """Send the handshake of a WebSocket on a connection of its own, and return the response to it.
+
+        The caller closes the connection, whatever the response is.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
+        connection = await self._open(timeout)
+        self._busy.pop(connection)
+        transport = connection.detach()
+        if transport is None:
+            raise ConnectionBroken(begun=False)
+        websocket = ClientWebSocket(transport)
+        try:
+            return await websocket.open(head, deadline - loop.time()), websocket
+        except BaseException:
+            transport.abort()
             raise
 
     def end_stream(self, connection: ClientConnection) -> None:

@@ -39,7 +39,7 @@ _log = logging.getLogger("kubewright.http")
 
 
 class ConnectionHost(Protocol):
-    """What a connection needs from the server that it belongs to."""
+    """What a connection needs from the server that it belongs to: `HttpServer`, which imports this module."""
 
     limits: Limits
     body_budget: BodyBudget

@@ -48,7 +48,7 @@ class BodyBudget:
 
 
 class RequestSink(Protocol):
-    """Receive the requests of one connection."""
+    """Receive the requests of one connection: `ServerConnection`, which imports this module, or a recorder in tests."""
 
     def begun(self) -> None:
         """Note that a request begins to arrive."""

@@ -1,46 +1,19 @@
-"""The server side of a WebSocket connection (RFC 6455): decoding and encoding of frames, flow control, closing."""
+"""The server side of a WebSocket connection: flow control, control frames and closing."""
 
 import asyncio
-import base64
-import hashlib
 import struct
-from collections.abc import Iterator
-from enum import IntEnum
-from typing import NamedTuple, cast
+from typing import cast
 
-_GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-VERSION = "13"
-"""The only version of the protocol that RFC 6455 defines."""
-MAX_MESSAGE = 4 * 1024 * 1024
-NORMAL, PROTOCOL_ERROR = 1000, 1002
-
-
-class Opcode(IntEnum):
-    """The type of a frame."""
-
-    CONTINUATION = 0
-    TEXT = 1
-    BINARY = 2
-    CLOSE = 8
-    PING = 9
-    PONG = 10
-
-
-class WebSocketMessage(NamedTuple):
-    """A complete message, or a control frame."""
-
-    opcode: Opcode
-    data: bytes
-
-
-class FrameError(ValueError):
-    """The data is not valid WebSocket."""
-
-
-def accept_key(key: str) -> str:
-    """Return the Sec-WebSocket-Accept value for a key."""
-    digest = hashlib.sha1(f"{key.strip()}{_GUID}".encode(), usedforsecurity=False).digest()
-    return base64.b64encode(digest).decode()
+from kubewright.http.websocket import (
+    NORMAL,
+    PROTOCOL_ERROR,
+    FrameError,
+    FrameReader,
+    Opcode,
+    WebSocketMessage,
+    accept_key,
+    frame,
+)
 
 
 def accept_headers(key: str, protocol: str = "") -> list[tuple[str, str]]:
@@ -51,77 +24,6 @@ def accept_headers(key: str, protocol: str = "") -> list[tuple[str, str]]:
         ("Sec-WebSocket-Accept", accept_key(key)),
     ]
     return [*headers, ("Sec-WebSocket-Protocol", protocol)] if protocol else headers
-
-
-def frame(opcode: Opcode, data: bytes) -> bytes:
-    """Encode a message as one unmasked frame."""
-    first, size = 0x80 | opcode, len(data)
-    if size < 126:
-        return struct.pack("!BB", first, size) + data
-    if size < 65536:
-        return struct.pack("!BBH", first, 126, size) + data
-    return struct.pack("!BBQ", first, 127, size) + data
-
-
-class FrameReader:
-    """Decode the frames of a client into messages."""
-
-    def __init__(self) -> None:
-        self._waiting = bytearray()
-        self._opcode = Opcode.CONTINUATION
-        self._parts = bytearray()
-
-    def feed(self, data: bytes) -> Iterator[WebSocketMessage]:
-        """Add data and yield the complete messages."""
-        self._waiting += data
-        while (found := self._next()) is not None:
-            last, opcode, payload = found
-            if opcode >= Opcode.CLOSE:
-                yield WebSocketMessage(opcode, payload)
-                continue
-            if opcode is not Opcode.CONTINUATION:
-                self._opcode = opcode
-                self._parts.clear()
-            self._parts += payload
-            if len(self._parts) > MAX_MESSAGE:
-                raise FrameError("the message is too large")
-            if last:
-                yield WebSocketMessage(self._opcode, bytes(self._parts))
-                self._parts.clear()
-
-    def _next(self) -> tuple[bool, Opcode, bytes] | None:
-        waiting = self._waiting
-        if len(waiting) < 2:
-            return None
-        try:
-            opcode = Opcode(waiting[0] & 0x0F)
-        except ValueError:
-            raise FrameError("unknown opcode") from None
-        if not waiting[1] & 0x80:
-            raise FrameError("clients must mask their frames")
-        size, start = waiting[1] & 0x7F, 2
-        if size >= 126:
-            start += 2 if size == 126 else 8
-            if len(waiting) < start:
-                return None
-            size = int.from_bytes(waiting[2:start], "big")
-        if size > MAX_MESSAGE:
-            raise FrameError("the frame is too large")
-        end = start + 4 + size
-        if len(waiting) < end:
-            return None
-        mask, payload = bytes(waiting[start : start + 4]), bytes(waiting[start + 4 : end])
-        last = bool(waiting[0] & 0x80)
-        del waiting[:end]
-        return last, opcode, unmasked(payload, mask)
-
-
-def unmasked(payload: bytes, mask: bytes) -> bytes:
-    """Apply or remove a mask."""
-    # XOR as one large integer is much faster than byte by byte.
-    size = len(payload)
-    key = (mask * (size // 4 + 1))[:size]
-    return (int.from_bytes(payload, "big") ^ int.from_bytes(key, "big")).to_bytes(size, "big")
 
 
 class WebSocket(asyncio.Protocol):

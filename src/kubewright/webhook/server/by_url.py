@@ -53,12 +53,14 @@ class UrlRegistration(Registration):
         *,
         leading: bool = True,
         ephemeral_cluster: bool = False,
+        declared_policies: bool = False,
     ) -> None:
         super().__init__(client, endpoints, names)
         self._base = base
         self.leading: bool = leading
         """Whether to take over from another process that serves the same webhooks."""
         self._ephemeral_cluster = ephemeral_cluster
+        self._declared_policies = declared_policies
         self._registered = False
         self._yielded = False
 
@@ -96,7 +98,7 @@ class UrlRegistration(Registration):
 
     def address(self, ca_bundle: bytes) -> WebhookAddress:
         """Return the URL of this process."""
-        return ByUrl(self._base, ca_bundle)
+        return ByUrl(self._base, ca_bundle, self._declared_policies)
 
     def replaced(self, before: Any) -> str | None:
         """Return the deployed configuration, to restore it on exit."""

@@ -21,14 +21,19 @@ from kubewright.client import Client
 from kubewright.metrics import Registry
 from kubewright.serving import BindAddress, BindError
 from kubewright.webhook import Endpoints, Reach, WebhookNames, WebhookOptions
+from kubewright.webhook.certificates.sources import (
+    CertificateSource,
+    DirectorySource,
+    OwnSource,
+    source_of_service,
+)
+from kubewright.webhook.certificates.stores import FileStore, MemoryStore, SecretStore
 from kubewright.webhook.configurations import ByService
 from kubewright.webhook.server.by_url import UrlRegistration
 from kubewright.webhook.server.http import WebhookServer
 from kubewright.webhook.server.reach import confirm_reach
 from kubewright.webhook.server.registration import GivenRegistration, Registration, ServiceRegistration
 from kubewright.webhook.server.reviewers import Reviewer, reviewers_for
-from kubewright.webhook.server.sources import CertificateSource, DirectorySource, OwnSource
-from kubewright.webhook.server.stores import FileStore, MemoryStore, SecretStore
 
 SERVICE_DRAIN = 5.0
 """Seconds to continue serving after a stop: it takes a moment until a Pod is removed from the endpoints."""
@@ -182,9 +187,8 @@ class WebhookHost:
             )
         if options.reach == "service":
             store = SecretStore(self._client, options.namespace, self._names.secret)
-            name = f"{self._names.service}.{options.namespace}"
-            hosts = (f"{name}.svc", f"{name}.svc.cluster.local", name)
-            return OwnSource(self._context, self._metrics, store, hosts, chosen.lifetimes)
+            service = self._names.service
+            return source_of_service(store, service, self._metrics, self._context, chosen.lifetimes)
         hosts = (self._url_host, "localhost")
         store = MemoryStore() if chosen.state is None else FileStore(chosen.state)
         return OwnSource(self._context, self._metrics, store, hosts, chosen.lifetimes)
@@ -205,6 +209,7 @@ class WebhookHost:
             base,
             leading=not options.standby,
             ephemeral_cluster=options.webhooks.ephemeral_cluster,
+            declared_policies=options.webhooks.declared_policies,
         )
 
     @property

@@ -22,8 +22,8 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import msgspec
@@ -62,14 +62,14 @@ class NotLeading(KubewrightError):
 
 
 def _suspend_aware_clock() -> MonotonicClock:
-    """Return a monotonic clock that also counts while the machine is suspended.
+    """Return a monotonic clock that also advances while the machine is suspended.
 
-    `time.monotonic` stops there on Linux and macOS: after a night's sleep a lease would look seconds old.
+    On Linux and macOS `time.monotonic` does not: after a night of suspension, a lease would seem to be seconds old.
     """
     if sys.platform == "linux":
         number = time.CLOCK_BOOTTIME
     elif sys.platform == "darwin":
-        number = time.CLOCK_MONOTONIC  # unlike Linux's, and unlike time.monotonic there, it counts sleep
+        number = time.CLOCK_MONOTONIC  # includes suspension there, unlike on Linux
     else:
         return time.monotonic
     try:
@@ -125,7 +125,7 @@ class ElectionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The names of the lease and of this replica.
 
     A manager names the lease after its operator and keeps it in the namespace it runs in. `identity` must differ
-    between processes, also between a process and the one that takes its place.
+    between processes, also between a process and the one that replaces it.
     """
 
     name: str = ""
@@ -171,26 +171,13 @@ class ClusterLease:
             response = await self._client.raw(requests.get(LEASE, self._name, self._namespace))
         except NotFound:
             return None
-        return _record_of(msgspec.json.decode(response.body))
+        return lease_record(msgspec.json.decode(response.body))
 
     async def write(self, record: LeaseRecord) -> LeaseRecord:
         """Replace the record at its version; create it if the version is empty."""
-        lease: dict[str, Any] = {
-            "metadata": {"name": self._name, "namespace": self._namespace},
-            "spec": {
-                "holderIdentity": record.holder,
-                "leaseDurationSeconds": record.duration,
-                "acquireTime": record.acquired,
-                "renewTime": record.renewed,
-                "leaseTransitions": record.transitions,
-            },
-        }
-        if record.version:
-            lease["metadata"]["resourceVersion"] = record.version
-            request = requests.replace(lease, LEASE)
-        else:
-            request = requests.create(lease, LEASE)
-        return _record_of(msgspec.json.decode((await self._client.raw(request)).body))
+        lease = lease_wire(record, self._name, self._namespace)
+        request = requests.replace(lease, LEASE) if record.version else requests.create(lease, LEASE)
+        return lease_record(msgspec.json.decode((await self._client.raw(request)).body))
 
 
 class Leadership:
@@ -203,13 +190,17 @@ class Leadership:
 
     def __init__(self, clock: MonotonicClock = elapsed) -> None:
         self.clock = clock
+        self.holder: str = ""
+        """The holder of the lease in the last record that was read."""
         self._valid_until = -math.inf
         self._expires_at = -math.inf
         self._closed = False
         self._ended = False
         self._active = 0
         self._when_inactive: Callable[[], object] | None = None
-        self._changed = threading.Condition()
+        # The lock is taken directly where nothing is waited for: a Condition adds a Python call to each step.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
 
     @classmethod
     def unlimited(cls) -> "Leadership":
@@ -240,28 +231,33 @@ class Leadership:
 
     def check_work(self) -> None:
         """Raise NotLeading if the lease has run out; called before work begins, also after a slow response."""
-        if not self.valid:
+        if self._valid_until - self.clock() <= 0:
             raise NotLeading("this replica's lease ran out: no more work begins")
 
-    @contextmanager
-    def activity(self) -> Generator[None, None, None]:
-        """Count the body as work that needs the lease; raise NotLeading if it must not begin."""
-        with self._changed:
+    def activity(self) -> AbstractContextManager[None]:
+        """Count the body of a `with` as work that needs the lease; raise NotLeading if it must not begin."""
+        return self  # it has no state but the count
+
+    def __enter__(self) -> None:
+        with self._lock:
             self._active += 1
         try:
             if self._closed:
                 raise NotLeading("this replica is stopping: no more work begins")
             self.check_work()
-            yield
-        finally:
-            with self._changed:
-                self._active -= 1
-                finished = None
-                if not self._active:
-                    finished, self._when_inactive = self._when_inactive, None
-                    self._changed.notify_all()
-            if finished is not None:
-                finished()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        finished = None
+        with self._lock:
+            self._active -= 1
+            if not self._active:
+                finished, self._when_inactive = self._when_inactive, None
+                self._changed.notify_all()
+        if finished is not None:
+            finished()
 
     def close(self, when_inactive: Callable[[], object]) -> None:
         """Let no more work begin, and call back once, in any thread, when nothing that needs the lease runs."""
@@ -273,7 +269,7 @@ class Leadership:
         when_inactive()
 
     def renewed(self, requested_at: float, times: LeaseTimes) -> None:
-        """Note that the lease was written by a request that began at this time on our clock.
+        """Record that the lease was written by a request that started at this time on our clock.
 
         Other replicas saw the renewal no earlier than that, so they wait at least until `requested_at` plus what
         the record says. Ignored after `end`.
@@ -290,10 +286,10 @@ class Leadership:
             self._valid_until = -math.inf
 
     def exit_time(self, times: LeaseTimes) -> float:
-        """Return when on our clock everything that needs the lease must have ended, if the lease is lost now.
+        """Return the time, on our clock, by which everything that needs the lease must have ended if it is lost now.
 
-        That is shortly before another replica may begin. If another took the lease early, it is as long from now
-        as it would be from a renewal that failed.
+        That is shortly before another replica may start. If another replica took the lease early, the same time is
+        allowed from now on as after a failed renewal.
         """
         gap = times.seconds - times.renew_deadline
         return min(self._expires_at, self.clock() + gap) - min(EXIT_MARGIN, gap / 2)
@@ -370,7 +366,7 @@ class Elector:
         return held
 
     def _report(self, problem: str) -> None:
-        """Log what is wrong once, however long it lasts."""
+        """Log a failure once, until an attempt succeeds."""
         if problem != self._problem:
             self._problem = problem
             _log.warning("The lease %s could not be read or renewed: %s", self._options.name, problem)
@@ -418,6 +414,7 @@ class Elector:
 
     def _observe(self, record: LeaseRecord, now: float) -> None:
         self._observed, self._observed_at = record, now
+        self._leadership.holder = record.holder
 
     def _held_by_another(self) -> bool:
         return self._observed is not None and self._observed.holder not in ("", self._options.identity)
@@ -471,8 +468,8 @@ class ElectionThread:
     async def stop(self) -> None:
         """Let no more work begin, and release the lease when nothing that needs it is left.
 
-        That is at once, as a rule. A thread that cannot be cancelled keeps the lease: it is renewed for as long as
-        the thread runs and the main loop responds, and stop does not wait for that.
+        Usually that is at once. A thread that cannot be cancelled keeps the lease: it is renewed while the thread runs
+        and the main loop responds. stop does not wait for that.
         """
         self._stopping.set()
         self.leadership.close(self._end_elector)
@@ -543,7 +540,25 @@ class ElectionThread:
             pass  # the main loop is closed
 
 
-def _record_of(lease: dict[str, Any]) -> LeaseRecord:
+def lease_wire(record: LeaseRecord, name: str, namespace: str) -> dict[str, Any]:
+    """Return the Lease of a record, with its resourceVersion if it has one."""
+    metadata: dict[str, Any] = {"name": name, "namespace": namespace}
+    if record.version:
+        metadata["resourceVersion"] = record.version
+    return {
+        "metadata": metadata,
+        "spec": {
+            "holderIdentity": record.holder,
+            "leaseDurationSeconds": record.duration,
+            "acquireTime": record.acquired,
+            "renewTime": record.renewed,
+            "leaseTransitions": record.transitions,
+        },
+    }
+
+
+def lease_record(lease: dict[str, Any]) -> LeaseRecord:
+    """Return the contents of a Lease."""
     spec: dict[str, Any] = lease.get("spec") or {}
     return LeaseRecord(
         holder=spec.get("holderIdentity") or "",

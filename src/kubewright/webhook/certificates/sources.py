@@ -1,4 +1,4 @@
-"""Sources of the serving certificate: a mounted directory, or the operator's own authority."""
+"""Sources of the serving certificates of webhooks and metrics: a mounted directory, or the operator's own authority."""
 
 import asyncio
 import logging
@@ -10,13 +10,14 @@ from kubewright.api import KubewrightError
 from kubewright.certificates import FollowingContext
 from kubewright.metrics import Registry
 from kubewright.webhook import Lifetimes
-from kubewright.webhook.server.authority import CertificateBundle, advance, expiry, next_step, utc_now
-from kubewright.webhook.server.stores import CertificateStore, CertificateStoreError
+from kubewright.webhook.certificates.authority import CertificateBundle, advance, expiry, next_step, utc_now
+from kubewright.webhook.certificates.stores import CertificateStore, CertificateStoreError, SecretStore
 
 DIRECTORY_POLL = 10.0
 RETRY = 5.0
 ATTEMPTS = 10
 LONGEST_SLEEP = 86400.0
+USUAL_LIFETIMES = Lifetimes()
 
 Announce = Callable[[bytes], Awaitable[None]]
 """Set the CA bundle in the cluster; the bundle is empty if another program manages it."""
@@ -63,6 +64,19 @@ class CertificateSource(ABC):
             self._errors.inc()
             raise CertificateStoreError(f"the certificate cannot be used: {error}") from error
         self._certificate = certificate
+
+
+def source_of_service(
+    store: SecretStore,
+    service: str,
+    metrics: Registry,
+    context: FollowingContext | None = None,
+    times: Lifetimes = USUAL_LIFETIMES,
+) -> "OwnSource":
+    """Return the source of certificates for a Service, which all replicas keep in a Secret beside it."""
+    name = f"{service}.{store.namespace}"
+    hosts = (f"{name}.svc", f"{name}.svc.cluster.local", name)
+    return OwnSource(FollowingContext() if context is None else context, metrics, store, hosts, times)
 
 
 class DirectorySource(CertificateSource):
@@ -165,6 +179,6 @@ class OwnSource(CertificateSource):
                         "authorities": len(desired.authorities),
                         "expires": str(expiry(desired.certificate)),
                     }
-                    _log.info("Webhooks have new certificates", extra={"fields": fields})
+                    _log.info("Serving with new certificates", extra={"fields": fields})
                 return desired
         raise CertificateStoreError("other replicas write the certificates all the time")

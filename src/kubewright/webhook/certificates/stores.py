@@ -11,7 +11,7 @@ import msgspec
 
 from kubewright.api import AlreadyExists, Conflict, Forbidden, Kind, KubewrightError, NotFound
 from kubewright.client import Client
-from kubewright.webhook.server.authority import CertificateBundle, split_authorities
+from kubewright.webhook.certificates.authority import CertificateBundle, split_authorities
 
 SECRET = Kind(group="", version="v1", kind="Secret", plural="secrets", builtin=True)
 _log = logging.getLogger("kubewright.webhook")
@@ -112,14 +112,14 @@ class SecretStore:
 
     def __init__(self, client: Client, namespace: str, name: str) -> None:
         self._client = client
-        self._namespace = namespace
+        self.namespace: str = namespace
         self._name = name
         self._version = ""
 
     async def load(self) -> CertificateBundle | None:
         """Read the Secret."""
         try:
-            found = await self._client.get(SECRET, self._name, self._namespace)
+            found = await self._client.get(SECRET, self._name, self.namespace)
         except NotFound:
             self._version = ""
             return None
@@ -132,9 +132,9 @@ class SecretStore:
         try:
             if self._version:
                 patch = {"metadata": {"resourceVersion": self._version}, "data": data}
-                await self._client.patch(SECRET, patch, name=self._name, namespace=self._namespace)
+                await self._client.patch(SECRET, patch, name=self._name, namespace=self.namespace)
             else:
-                metadata = {"name": self._name, "namespace": self._namespace}
+                metadata = {"name": self._name, "namespace": self.namespace}
                 document: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
                 await self._client.create({**document, "data": data}, kind=SECRET)
         except (Conflict, AlreadyExists, NotFound):
@@ -143,8 +143,8 @@ class SecretStore:
             if self._version:
                 raise
             raise CertificateStoreError(
-                f"Secret {self._namespace}/{self._name} is not there and may not be created: "
-                "apply what `kubewright manifests --only webhooks` prints"
+                f"Secret {self.namespace}/{self._name} is not there and may not be created: "
+                "apply what `kubewright manifests` prints"
             ) from error
         return True
 

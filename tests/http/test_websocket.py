@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewright.http.server.websocket import (
+from kubewright.http.websocket import (
     FrameError,
     FrameReader,
     Opcode,
