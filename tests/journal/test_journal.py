@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import tracemalloc
 from typing import Annotated
 
 import msgspec
@@ -242,3 +243,32 @@ async def test_the_handlers_of_the_log_are_as_before_when_the_operator_has_stopp
     async with cluster.running(crates("one")), cluster.running(crates("two")):
         assert len(logging.getLogger().handlers) == len(before) + 1
     assert logging.getLogger().handlers == before
+
+
+def test_an_hour_of_churn_stays_within_the_limit() -> None:
+    """Reconcile ten of 1,000 objects in each second of an hour: 36,000 reconciles, half of them idle."""
+    limit = 512 * 1024
+    journal = Journal(limit)
+    kind = Kind(group="", version="v1", kind="ConfigMap", plural="configmaps", builtin=True)
+    log = logging.getLogger("churn")
+    samples: list[int] = []
+    tracemalloc.start()
+    try:
+        for number in range(36_000):
+            key = ObjectKey("default", f"object-{number * 7 % 1000}")
+            entry = Collected("churn", kind, key, (), log)
+            if number % 2:
+                # Each message is a text of its own, as the bytes of objects are.
+                entry.add_work(LoggedLine(0.0, "INFO", "churn", f"{number:06}" * (number % 200)))
+            entry.finish("success", 0.001, None)
+            journal.add(entry)
+            if number % 1_000 == 999:
+                assert journal.size <= limit
+                assert journal.size == sum(each.size for each in journal)
+                samples.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert journal.dropped > 10_000
+    full = samples[len(samples) // 2 :]
+    assert max(full) < 1.1 * min(full), "memory grows although the journal is full"
+    assert max(full) < 3 * limit

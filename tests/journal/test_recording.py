@@ -1,6 +1,7 @@
 """The record of a run as a file: complete, bounded, readable after any crash, and never in the operator's way."""
 
 import json
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -194,7 +195,72 @@ def test_a_damaged_line_is_reported_and_the_others_are_read(tmp_path: Path) -> N
     assert len(found) == len(lines)
 
 
-def test_a_file_that_is_no_record_or_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"data"', b'"data'),  # a quote is missing
+        (b"xxxx", b"xx\xffx"),
+        (b"xxxx", b"xx\x00x"),
+        (b'"object":{', b'"object":['),
+        (b'"uid":"u",', b""),
+        (b"}}\n", b"\n"),
+        (b"}}\n", b"}}}\n"),
+    ],
+)
+def test_a_damaged_object_is_reported_even_if_objects_are_skipped(
+    tmp_path: Path, old: bytes, new: bytes
+) -> None:
+    path = tmp_path / "record"
+    with opened(path) as file:
+        file.add(reconcile(1, version="1"))
+        file.add(reconcile(2, version="2"))
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert lines[1].startswith(b'{"type":"object"')
+    lines[1] = lines[1].replace(old, new, 1)
+    path.write_bytes(b"".join(lines))
+    for objects in (True, False):
+        found = list(read_lines(path, objects=objects))
+        assert [line.number for line in found if isinstance(line, UnreadableLine)] == [2]
+        assert sum(isinstance(line, ObjectLine) for line in found) == int(objects)
+
+
+def test_each_file_has_the_objects_of_its_reconciles_after_a_rotation(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    with opened(path, limit=4000, queue_limit=10**9) as file:
+        for number in range(6):
+            file.add(reconcile(number, version="1", size=500))
+    for each in (path, tmp_path / "record.1"):
+        kinds = [type(line) for line in read_lines(each)]
+        assert kinds[:3] == [StartLine, ObjectLine, ReconcileLine]
+        assert kinds.count(ObjectLine) == 1
+
+
+@pytest.mark.parametrize(
+    "content", ["hello\n", '{"type":"object"', json.dumps({"type": "start", "format": 9})]
+)
+async def test_a_file_that_is_not_a_record_is_not_appended_to(
+    cluster: Cluster, tmp_path: Path, content: str
+) -> None:
+    path = tmp_path / "notes"
+    path.write_text(content)
+    options = ManagerOptions(metrics_bind_address="0", health_probe_bind_address="0", record=path)
+    with pytest.raises(ConfigError, match=r"notes .*; choose another file with --record$"):
+        await Manager(crates(), cluster.config, options).run()
+    assert path.read_text() == content
+
+
+def test_an_empty_file_is_taken_for_a_record(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    path.touch()
+    with opened(path) as file:
+        file.add(reconcile(1))
+    assert ids(path) == ["id-1"]
+
+
+START = {"type": "start", "format": 1, "operator": "a", "at": "2026-01-01T00:00:00Z"}
+
+
+def test_a_file_of_another_format_or_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "record"
     path.write_text("hello\n")
     with pytest.raises(RecordFileError, match="is not a record of `kubewright run --record`"):
@@ -202,7 +268,48 @@ def test_a_file_that_is_no_record_or_of_a_newer_version_is_refused(tmp_path: Pat
     path.write_text('{"type":"dropped","reconciles":1,"reason":"slow"}\n')
     with pytest.raises(RecordFileError, match="does not begin with the start of a record"):
         list(read_lines(path))
-    start = {"type": "start", "format": 99, "operator": "a", "at": "2026-01-01T00:00:00Z"}
-    path.write_text(json.dumps(start) + "\n")
-    with pytest.raises(RecordFileError, match=r"has format 99, and this kubewright reads formats up to 1"):
+    path.write_text("")
+    with pytest.raises(RecordFileError, match="is empty: it has no record"):
         list(read_lines(path))
+    path.write_text('{"type":"start","for')
+    with pytest.raises(RecordFileError, match="or was cut in its first line"):
+        list(read_lines(path))
+    for number in (0, 99):
+        path.write_text(json.dumps({**START, "format": number}) + "\n")
+        with pytest.raises(RecordFileError, match=f"has format {number}, and this kubewright reads format 1"):
+            list(read_lines(path))
+
+
+def test_a_file_of_two_gigabytes_is_read_in_bounded_memory(tmp_path: Path) -> None:
+    path, size = tmp_path / "record", 2 * 1024**3
+    with opened(path) as file:
+        file.add(reconcile(1, version="1"))
+    end = path.read_bytes().splitlines(keepends=True)[-1]
+    with path.open("r+b") as damaged:  # sparse: it takes no place on the disk
+        damaged.seek(size)
+        damaged.write(b"\n" + end)
+    read: list[int] = []
+    tracemalloc.start()
+    try:
+        reconciles = [
+            line
+            for line in read_lines(path, objects=False, progress=read.append)
+            if isinstance(line, ReconcileLine)
+        ]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(reconciles) == 2
+    assert sum(read) == path.stat().st_size
+    assert peak < 128 * 1024**2
+
+
+def test_a_large_file_that_is_no_record_is_refused_by_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "image"
+    with path.open("wb") as file:
+        file.seek(2 * 1024**3)
+        file.write(b"end")
+    read: list[int] = []
+    with pytest.raises(RecordFileError, match="is not a record of"):
+        list(read_lines(path, progress=read.append))
+    assert sum(read) < 4 * 1024**2

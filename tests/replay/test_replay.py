@@ -7,7 +7,9 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec import structs
 
 import kubewright as kw
 from kubewright.api.builtin import apps_v1, core_v1, meta_v1
@@ -15,8 +17,8 @@ from kubewright.cli.app import main
 from kubewright.devserver import Match
 from kubewright.journal import ReconcileLine, ReconcileRecord, read_lines
 from kubewright.manager import ManagerOptions
-from kubewright.replay import ReplayError, find_reconcile, replay
-from kubewright.testing import Cluster
+from kubewright.replay import ReplayError, extract, find_reconcile, replay
+from kubewright.testing import Cluster, eventually
 
 
 class ShopSpec(kw.Model):
@@ -225,8 +227,8 @@ operator = kw.Operator(lamps, name="lamps")
 
 
 @pytest.fixture
-async def lamp_record(cluster: Cluster, tmp_path: Path) -> Path:
-    """Record an operator in a file of its own; return its folder."""
+async def lamp_record(cluster: Cluster, tmp_path: Path) -> AsyncGenerator[Path, None]:
+    """Record an operator in a file of its own; give its folder."""
     (tmp_path / "lamps.py").write_text(PROGRAM)
     space: dict[str, object] = {"__name__": "lamps"}
     exec(compile(PROGRAM, tmp_path / "lamps.py", "exec"), space)  # noqa: S102 (an author's program)
@@ -237,7 +239,9 @@ async def lamp_record(cluster: Cluster, tmp_path: Path) -> Path:
     async with cluster.running(space["operator"], options=options):  # type: ignore[arg-type]
         await cluster.create(lamp(kw.Meta("desk")))  # type: ignore[operator]
         await cluster.eventually(core_v1.ConfigMap, "desk", lambda found: found.data["watts"] == "5")
-    return tmp_path
+    yield tmp_path
+    # Commands load it by this name, and the next test has another file of it.
+    sys.modules.pop("lamps", None)
 
 
 async def command(*arguments: str) -> int:
@@ -265,6 +269,107 @@ async def test_the_command_compares_and_writes_a_test_that_holds(
     assert "test_desk.py exists: choose another name with --test" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("line", [b"", b'{"type":"object","uid":"cut\n'])
+@pytest.mark.parametrize("option", ["", "--diff", "--pdb", "--test"])
+async def test_a_reconcile_without_the_content_of_its_object_is_refused(
+    lamp_record: Path, capsys: pytest.CaptureFixture[str], option: str, line: bytes
+) -> None:
+    record, test = lamp_record / "record", lamp_record / "test_desk.py"
+    chosen = next(each.reconcile for each in read_lines(record) if isinstance(each, ReconcileLine))
+    replace_versions(record, {(chosen.uid, chosen.resource_version)}, line)
+    # Without the object nothing else would be found out: the program is not even loaded.
+    arguments = [str(record), str(lamp_record / "missing.py"), "--reconcile", chosen.id]
+    options = ["--test", str(test)] if option == "--test" else [option] if option else []
+    assert await command(*arguments, *options) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith(
+        f"Error: reconcile {chosen.id} cannot be replayed: {record} lacks the content of {chosen.object} at version "
+        f"{chosen.resource_version}, the object that it reconciled"
+    )
+    assert not test.exists()
+    with pytest.raises(ReplayError, match="cannot be replayed"):
+        find_reconcile(record, chosen.id)
+
+
+async def test_a_reconcile_without_an_object_that_it_read_is_not_compared(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, test = tmp_path / "record", tmp_path / "test_one.py"
+    records = await recorded_run(cluster, path)
+    chosen, secret = next(
+        (record, found)
+        for record in records
+        for read in record.reads
+        for found in read.found
+        if read.kind == "Secret" and found.name == "key"
+    )
+    replace_versions(path, {(secret.uid, secret.resource_version)}, b'{"type":"object","uid":"cut\n')
+    content = f"the content of Secret {cluster.namespace}/key at version {secret.resource_version}"
+    recorded = find_reconcile(path, chosen.id)
+    assert recorded.missing == [content]
+    replayed = await replay(shops(), recorded)
+    assert replayed.differences[0] == f"cannot be compared: the record lacks {content}"
+    for options in (["--diff"], ["--test", str(test)], ["--test", str(test), "--expect", "replayed"]):
+        assert await command(str(path), "missing.py", "--reconcile", chosen.id, *options) == 1
+        shown = capsys.readouterr()
+        assert shown.out == ""
+        assert f"reconcile {chosen.id} cannot be compared: {path} lacks {content}" in shown.err
+        assert not test.exists()
+
+
+async def test_a_record_that_lost_an_object_fails_its_generated_test(
+    lamp_record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record, test = lamp_record / "record", lamp_record / "test_desk.py"
+    chosen = next(each.reconcile for each in read_lines(record) if isinstance(each, ReconcileLine))
+    program = lamp_record / "lamps.py"
+    program.write_text(PROGRAM.replace("await ctx.apply", "lambda: ctx.apply"))  # as without a reconcile
+    arguments = [str(record), str(program), "--reconcile", chosen.id, "--test", str(test)]
+    assert await command(*arguments, "--expect", "replayed") == 0
+    assert "no writes" in capsys.readouterr().out
+    assert await asyncio.to_thread(_passes, test)
+    replace_versions(lamp_record / "test_desk.jsonl", {(chosen.uid, chosen.resource_version)}, b"")
+    assert not await asyncio.to_thread(_passes, test)
+
+
+def replace_versions(path: Path, versions: set[tuple[str, str]], text: bytes) -> None:
+    """Put a text in place of the lines with the content of these object versions."""
+    kept = list[bytes]()
+    for line in path.read_bytes().splitlines(keepends=True):
+        found = msgspec.json.decode(line)
+        lost = found["type"] == "object" and (found["uid"], found["resourceVersion"]) in versions
+        kept.append(text if lost else line)
+    path.write_bytes(b"".join(kept))
+
+
+async def test_a_test_can_expect_what_a_fix_does(
+    lamp_record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = next(line for line in read_lines(lamp_record / "record") if isinstance(line, ReconcileLine))
+    program, record = lamp_record / "lamps.py", str(lamp_record / "record")
+    test, part = lamp_record / "test_desk.py", str(lamp_record / "test_desk.jsonl")
+    program.write_text(PROGRAM.replace("str(watts)", "str(watts * 2)"))
+    chosen = ("--reconcile", found.reconcile.id)
+    assert await command(record, str(program), *chosen, "--test", str(test), "--expect", "replayed") == 0
+    capsys.readouterr()
+    assert await command(part, str(program), *chosen, "--diff") == 0
+    assert capsys.readouterr().out == "the same writes, Events and outcome\n"
+    assert await asyncio.to_thread(_passes, test)
+    program.write_text(PROGRAM)
+    assert not await asyncio.to_thread(_passes, test), "the old code fails the test of the fix"
+
+
+async def test_each_reconcile_can_be_expected_as_it_is_replayed(cluster: Cluster, tmp_path: Path) -> None:
+    path, part = tmp_path / "record", tmp_path / "part"
+    for record in await recorded_run(cluster, path):
+        recorded = find_reconcile(path, record.id)
+        fixed = await replay(shops(factor=2), recorded)
+        await asyncio.to_thread(extract, path, recorded, part, expected=fixed.record)
+        again = await replay(shops(factor=2), find_reconcile(part, record.id))
+        assert again.differences == [], "\n".join(again.differences)
+
+
 def _passes(test: Path) -> bool:
     pytest_command = [
         sys.executable,
@@ -283,8 +388,9 @@ def _passes(test: Path) -> bool:
     return ended.returncode == 0
 
 
-async def test_the_debugger_stops_at_the_first_line_of_the_reconciler(lamp_record: Path) -> None:
-    found = next(line for line in read_lines(lamp_record / "record") if isinstance(line, ReconcileLine))
+async def debugged(folder: Path, typed: bytes) -> tuple[int | None, str]:
+    """Replay the first reconcile under pdb with this input; return the exit code and what was printed."""
+    found = next(line for line in read_lines(folder / "record") if isinstance(line, ReconcileLine))
     program = "from kubewright.cli import main; main()"
     arguments = ["replay", "record", "lamps.py", "--reconcile", found.reconcile.id, "--pdb"]
     process = await asyncio.create_subprocess_exec(
@@ -292,11 +398,125 @@ async def test_the_debugger_stops_at_the_first_line_of_the_reconciler(lamp_recor
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        cwd=lamp_record,
+        cwd=folder,
     )
-    output, _ = await process.communicate(b"p lamp.spec.watts * 100\nnext\np watts\ncontinue\n")
-    shown = output.decode()
-    assert process.returncode == 0, shown
+    output, _ = await process.communicate(typed)
+    return process.returncode, output.decode()
+
+
+async def test_the_debugger_stops_at_the_first_line_of_the_reconciler(lamp_record: Path) -> None:
+    code, shown = await debugged(lamp_record, b"p lamp.spec.watts * 100\nnext\np watts\ncontinue\n")
+    assert code == 0, shown
     assert "-> watts = lamp.spec.watts" in shown
     assert "500" in shown
     assert "create" in shown or "apply configmaps/desk" in shown
+
+
+@pytest.mark.parametrize("typed", [b"quit\n", b"next\nq\n", b""])
+async def test_the_debugger_is_left_without_a_traceback(lamp_record: Path, typed: bytes) -> None:
+    code, shown = await debugged(lamp_record, typed)
+    assert code == 1
+    assert shown.splitlines()[-1].endswith("left the debugger before the reconcile ended")
+    assert "Traceback" not in shown
+    assert "BdbQuit" not in shown
+
+
+async def test_reconciles_are_listed_without_a_target(
+    lamp_record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = lamp_record / "record"
+    records = [line.reconcile for line in read_lines(record) if isinstance(line, ReconcileLine)]
+    with record.open("a") as file:
+        file.write('{"type":"recon')
+    assert await command(str(record)) == 0
+    shown = capsys.readouterr()
+    assert [line.split()[0] for line in shown.out.splitlines()] == [each.id[:8] for each in records]
+    first = records[0]
+    assert f"  {first.object}  {first.controller}  success  1 write" in shown.out.splitlines()[0]
+    number = len(record.read_text().splitlines())
+    assert f"1 truncated or damaged line was skipped: line {number}\n" in shown.err
+    assert await command(str(record), "--diff") == 2
+    assert "--diff, --pdb and --test need --reconcile" in capsys.readouterr().err
+
+
+async def test_damaged_objects_are_counted_in_a_list(
+    lamp_record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = lamp_record / "record"
+    lines = record.read_bytes().splitlines(keepends=True)
+    damaged = [number for number, line in enumerate(lines) if line.startswith(b'{"type":"object"')][:2]
+    for number in damaged:
+        lines[number] = lines[number].replace(b'"metadata"', b'"metadata')
+    record.write_bytes(b"".join(lines))
+    assert await command(str(record)) == 0
+    assert (
+        f"2 truncated or damaged lines were skipped, the first is line {damaged[0] + 1}\n"
+        in capsys.readouterr().err
+    )
+
+
+async def test_a_cut_record_without_reconciles_is_an_error(
+    lamp_record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut = lamp_record / "cut"
+    start, first = (lamp_record / "record").read_bytes().splitlines(keepends=True)[:2]
+    cut.write_bytes(start + first[:100])
+    assert await command(str(cut)) == 1
+    assert (
+        capsys.readouterr().err
+        == f"{cut} has no reconciles\n1 truncated or damaged line was skipped: line 2\n"
+    )
+    cut.write_bytes(start)
+    assert await command(str(cut)) == 0
+
+
+async def test_a_list_does_not_count_reconciles_that_it_lists(
+    lamp_record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = lamp_record / "record"
+    first = next(line.reconcile for line in read_lines(record) if isinstance(line, ReconcileLine))
+    with record.open("ab") as file:
+        file.write(msgspec.json.encode(ReconcileLine(reconcile=structs.replace(first, repeated=3))) + b"\n")
+    assert await command(str(record)) == 0
+    assert "changed nothing" not in capsys.readouterr().out
+
+
+async def test_an_object_stands_for_its_last_failure_or_its_last_reconcile(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    path = tmp_path / "record"
+    records = await recorded_run(cluster, path)
+    assert find_reconcile(path, "shop/one").record.id == records[-1].id
+    assert find_reconcile(path, "shops.replay.kubewright.dev/one", namespace=cluster.namespace).record.id
+    with pytest.raises(ReplayError, match="has no reconcile of shop/two; `kubewright replay"):
+        find_reconcile(path, "shop/two")
+    with pytest.raises(ReplayError, match="has no reconcile of shop/one in namespace elsewhere"):
+        find_reconcile(path, "shop/one", namespace="elsewhere")
+    failed = structs.replace(records[0], id="failed", outcome="error", error="ValueError: no")
+    other = structs.replace(records[0], id="other", namespace="elsewhere")
+    lines = path.read_bytes().splitlines(keepends=True)
+    added = [msgspec.json.encode(ReconcileLine(reconcile=each)) + b"\n" for each in (failed, records[-1])]
+    path.write_bytes(b"".join([*lines, *added]))
+    assert find_reconcile(path, "shop/one").record.id == "failed"
+    path.write_bytes(b"".join([*lines, msgspec.json.encode(ReconcileLine(reconcile=other)) + b"\n"]))
+    with pytest.raises(ReplayError, match=r"in the namespaces elsewhere, test-.*: choose one with -n"):
+        find_reconcile(path, "shop/one")
+
+
+async def test_a_replay_announces_no_next_try(
+    embedded_cluster: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(shop: Shop, ctx: kw.Context) -> None:
+        raise ValueError("no counters")
+
+    operator = kw.Operator(kw.Controller(Shop, fail, name="shops"), name="shops")
+    path = tmp_path / "record"
+    options = ManagerOptions(metrics_bind_address="0", health_probe_bind_address="0", record=path)
+    async with embedded_cluster.running(operator, options=options):
+        await embedded_cluster.create(Shop(kw.Meta("one")))
+        await eventually(lambda: '"type":"reconcile"' in path.read_text())
+    caplog.clear()
+    await replay(operator, find_reconcile(path, "last"))
+    assert [each.getMessage() for each in caplog.records if each.levelname == "ERROR"] == [
+        "Reconciler error: ValueError: no counters"
+    ]

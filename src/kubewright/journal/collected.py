@@ -5,10 +5,10 @@ cache and the responses hold anyway. `journal.records` makes a readable record o
 """
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -83,13 +83,42 @@ class LoggedLine(msgspec.Struct, frozen=True, gc=False):
     message: str
 
 
-ReconcileStep = CachedRead | CachedList | RequestExchange | PublishedEvent | LoggedLine
+class ExternalCall(msgspec.Struct, frozen=True, gc=False):
+    """A call of an external system that `ctx.record` made; arguments and answer are JSON, since they may be changed later.
+
+    `missing` says why the answer is not recorded; a function that `ctx.run_sync` ran has neither. The paths are those
+    of sensitive values.
+    """
+
+    at: float
+    function: str
+    arguments: bytes = b"{}"
+    answer: bytes = b"null"
+    error: str = ""
+    error_type: str = ""
+    missing: str = ""
+    sensitive_arguments: tuple[tuple[str, ...], ...] = ()
+    sensitive_answer: tuple[tuple[str, ...], ...] = ()
 
 
-class Collected:
-    """One reconcile: what caused it, its steps in order, and how it ended."""
+ReconcileStep = CachedRead | CachedList | RequestExchange | PublishedEvent | LoggedLine | ExternalCall
 
-    started_at: float
+
+class Collected(msgspec.Struct, eq=False, gc=False):
+    """One reconcile: what caused it, its steps in order, and how it ended.
+
+    Thousands are kept, which the garbage collector need not follow: nothing that one refers to refers back to it.
+    """
+
+    controller: str
+    kind: Kind
+    key: ObjectKey
+    triggers: Sequence[Trigger]
+    log: Any
+    """The logger of the reconcile, whose fields have its id: an id is made only when it is asked for."""
+    # Not time.time itself: a simulation replaces that attribute of the module.
+    started_at: float = msgspec.field(default_factory=lambda: time.time())  # noqa: PLW0108
+    steps: list[ReconcileStep] = []
     state: RawObject | None = None
     """The object as the reconcile found it; None if it was gone."""
     worked: bool = False
@@ -108,18 +137,6 @@ class Collected:
     """How many reconciles of the same object before this one did nothing either and were dropped for it."""
     size: int = 0
     """About how many bytes it holds."""
-
-    def __init__(
-        self, controller: str, kind: Kind, key: ObjectKey, triggers: Sequence[Trigger], log: Any
-    ) -> None:
-        self.controller = controller
-        self.kind = kind
-        self.key = key
-        self.triggers = triggers
-        self.log = log
-        """The logger of the reconcile, whose fields have its id: an id is made only when it is asked for."""
-        self.started_at = time.time()
-        self.steps: list[ReconcileStep] = []
 
     @property
     def id(self) -> str:
@@ -159,10 +176,8 @@ class Collected:
 
 _current: ContextVar[Collected | None] = ContextVar("reconcile", default=None)
 
-
-def current() -> Collected | None:
-    """Return what the current reconcile is gathered in; None outside of a reconcile, or if nothing is gathered."""
-    return _current.get()
+current: Callable[[], Collected | None] = _current.get
+"""Return what the current reconcile is gathered in; None outside of a reconcile, or if nothing is gathered."""
 
 
 @contextmanager
@@ -189,24 +204,24 @@ def _size(entry: Collected) -> int:
     """Return about how many bytes an entry holds."""
     size = _OVERHEAD * (1 + len(entry.steps))
     for step in entry.steps:
-        kind = type(step)
-        if kind is CachedRead:
-            state = cast("CachedRead", step).state
-            if state is not None:
-                size += len(state.data)
-        elif kind is CachedList:
-            size += sum(len(state.data) for state in cast("CachedList", step).states)
-        elif kind is RequestExchange:
-            exchange = cast("RequestExchange", step)
-            size += len(exchange.request.body) + len(exchange.body)
-        elif kind is PublishedEvent:
-            size += len(cast("PublishedEvent", step).note)
-        elif kind is LoggedLine:
-            size += len(cast("LoggedLine", step).message)
+        if isinstance(step, CachedRead):
+            if step.state is not None:
+                size += len(step.state.data)
+        elif isinstance(step, RequestExchange):
+            size += len(step.request.body) + len(step.body)
+        elif isinstance(step, CachedList):
+            size += sum(len(state.data) for state in step.states)
+        elif isinstance(step, PublishedEvent):
+            size += len(step.note)
+        elif isinstance(step, LoggedLine):
+            size += len(step.message)
+        else:
+            size += len(step.arguments) + len(step.answer) + len(step.error)
     for trigger in entry.triggers:
-        for state in (trigger.before, trigger.after):
-            if state is not None:
-                size += len(state.data)
+        if trigger.before is not None:
+            size += len(trigger.before.data)
+        if trigger.after is not None:
+            size += len(trigger.after.data)
     if entry.state is not None:
         size += len(entry.state.data)
     return size + len(entry.error)

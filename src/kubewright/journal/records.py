@@ -9,12 +9,14 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 import msgspec
+from msgspec import structs
 
 from kubewright.api import JsonObject, Kind, RawObject
 from kubewright.journal.collected import (
     CachedList,
     CachedRead,
     Collected,
+    ExternalCall,
     LoggedLine,
     PublishedEvent,
     RequestExchange,
@@ -117,6 +119,23 @@ class LogRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
     message: str
 
 
+class CallRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A call of an external system; `missing` says why its answer is not recorded."""
+
+    at: datetime
+    function: str
+    arguments: dict[str, Any] = {}
+    answer: Any = None
+    error: str = ""
+    error_type: str = ""
+    missing: str = ""
+
+    def __str__(self) -> str:
+        arguments = ", ".join(f"{name}={_shown(value)}" for name, value in self.arguments.items())
+        result = self.missing or self.error or _shown(self.answer)
+        return f"{self.function}({arguments}) -> {result}"
+
+
 class ReconcileRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One reconcile."""
 
@@ -143,6 +162,20 @@ class ReconcileRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
     skipped_applies: int = 0
     events: list[EventRecord] = []
     log: list[LogRecord] = []
+    calls: list[CallRecord] = []
+
+    @property
+    def object(self) -> str:
+        """Return the reconciled object for people: `Bucket default/photos`."""
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+    def is_of(self, resource: str, name: str) -> bool:
+        """Return True if the object has this name and kind; a kind or plural, with or without its group, as for kubectl."""
+        plain, _, group = resource.lower().partition(".")
+        plural = self.resource.partition(".")[0]
+        return (
+            self.name == name and plain in (self.kind.lower(), plural) and (not group or group == self.group)
+        )
 
 
 def record_of(entry: Collected, redactor: Redactor) -> ReconcileRecord:
@@ -174,7 +207,7 @@ class _Recording:
         causes = [self._cause(trigger) for trigger in entry.triggers]
         if entry.state is not None:
             self._note(_resource(entry.kind), self._decoded(entry.state, entry.kind))
-        reads, writes = list[ReadRecord](), list[WriteRecord]()
+        reads, writes, calls = list[ReadRecord](), list[WriteRecord](), list[CallRecord]()
         for step in entry.steps:
             match step:
                 case CachedRead():
@@ -185,6 +218,8 @@ class _Recording:
                     writes.append(self._write(step))
                 case RequestExchange():
                     reads.append(self._server_read(step))
+                case ExternalCall():
+                    calls.append(self._call(step))
                 case _:
                     pass
         # Last: by now all sensitive values that the reconcile has met are known.
@@ -225,6 +260,7 @@ class _Recording:
                 for step in entry.steps
                 if isinstance(step, LoggedLine)
             ],
+            calls=[self._scrubbed_call(call) for call in calls],
         )
 
     def documents(self) -> Iterator[JsonObject]:
@@ -352,6 +388,39 @@ class _Recording:
             more_changes=max(0, len(changes) - MAX_CHANGES),
             sent=self._redacted(cast("JsonObject", sent)) if isinstance(sent, dict) else None,
         )
+
+    def _call(self, step: ExternalCall) -> CallRecord:
+        arguments = self._redactor.value(_decoded(step.arguments), step.sensitive_arguments, self._secrets)
+        return CallRecord(
+            at=_time(step.at),
+            function=step.function,
+            arguments=arguments,
+            answer=self._redactor.value(_decoded(step.answer), step.sensitive_answer, self._secrets),
+            error=step.error,
+            error_type=step.error_type,
+            missing=step.missing,
+        )
+
+    def _scrubbed_call(self, call: CallRecord) -> CallRecord:
+        """Replace the sensitive values that the reconcile has met anywhere."""
+        return structs.replace(
+            call,
+            arguments=self._scrubbed(call.arguments),
+            answer=self._scrubbed(call.answer),
+            error=self._text(call.error),
+        )
+
+    def _scrubbed(self, value: Any) -> Any:
+        match value:
+            case str():
+                return self._text(value)
+            case dict():
+                fields = cast("dict[str, Any]", value)
+                return {self._text(name): self._scrubbed(each) for name, each in fields.items()}
+            case list():
+                return [self._scrubbed(each) for each in cast("list[Any]", value)]
+            case _:
+                return value
 
     def _documents(self, step: RequestExchange) -> Iterator[JsonObject]:
         """Yield the objects of a response, those of a list one by one."""

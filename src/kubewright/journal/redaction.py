@@ -42,11 +42,17 @@ class Redactor:
     def __init__(self, kinds: Iterable[type[Object]] = ()) -> None:
         self._paths: dict[tuple[str, str], tuple[Path, ...]] = dict(_BUILT_IN)
         for cls in kinds:
-            if paths := sensitive_paths(cls):
-                kind = kind_of(cls)
-                about = (kind.group, kind.kind)
-                self._paths[about] = (*self._paths.get(about, ()), *paths)
+            kind = kind_of(cls)
+            self.declare(kind.group, kind.kind, sensitive_paths(cls))
         self._key = secrets.token_bytes(32)
+
+    def declare(self, group: str, kind: str, paths: Iterable[Path]) -> bool:
+        """Add sensitive fields of a kind; return True if one of them was not known before."""
+        known = self._paths.get((group, kind), ())
+        added = tuple(path for path in dict.fromkeys(paths) if path not in known)
+        if added:
+            self._paths[group, kind] = (*known, *added)
+        return bool(added)
 
     def document(self, document: JsonObject, found: set[str], *, group: str, kind: str) -> JsonObject:
         """Return the object with placeholders; add the values that they stand for to `found`."""
@@ -56,7 +62,13 @@ class Redactor:
         for path in (*paths, _LAST_APPLIED_PATH):
             encoded = kind == "Secret" and path[0] == "data"
             document = self._replaced(document, path, found, encoded=encoded)
-        return document
+        return _without_sensitive_keys(document, paths)
+
+    def value(self, value: Any, paths: Iterable[Path], found: set[str]) -> Any:
+        """Return a JSON value with placeholders at the paths; add the values that they stand for to `found`."""
+        for path in paths:
+            value = self._replaced(value, path, found, encoded=False)
+        return value
 
     def text(self, text: str, values: Iterable[str]) -> str:
         """Return a text with the given values replaced, wherever they stand in it."""
@@ -94,6 +106,45 @@ class Redactor:
         return cast("Any", value)
 
 
+def _without_sensitive_keys(document: JsonObject, paths: Iterable[Path]) -> JsonObject:
+    """Return the object without elements of managedFields whose keys have sensitive values in them.
+
+    The elements of sets and of lists with keys stand in managedFields with their values: `v:"secret"`.
+    """
+    metadata = document.get("metadata")
+    entries = cast("JsonObject", metadata).get("managedFields") if isinstance(metadata, dict) else None
+    if not isinstance(entries, list):
+        return document
+    pruned = list[Any]()
+    for entry in cast("list[Any]", entries):
+        if isinstance(entry, dict) and "fieldsV1" in entry:
+            fields = cast("JsonObject", entry)["fieldsV1"]
+            for path in paths:
+                fields = _pruned(fields, path)
+            entry = {**cast("JsonObject", entry), "fieldsV1": fields}
+        pruned.append(entry)
+    return {**document, "metadata": {**cast("JsonObject", metadata), "managedFields": pruned}}
+
+
+def _pruned(fields: Any, path: Path) -> Any:
+    if not isinstance(fields, dict):
+        return fields
+    members = cast("dict[str, Any]", fields)
+    if not path:
+        return {}
+    head, rest = path[0], path[1:]
+    if head != ANY:
+        name = f"f:{head}"
+        return {**members, name: _pruned(members[name], rest)} if name in members else members
+    kept = dict[str, Any]()
+    for name, value in members.items():
+        element = name.startswith(("v:", "i:", "k:"))
+        if element and (not rest or f'"{rest[0]}":' in name):
+            continue
+        kept[name] = _pruned(value, rest)
+    return kept
+
+
 def is_placeholder(value: object) -> bool:
     """Return True if a value is a placeholder of any process."""
     return isinstance(value, str) and value.startswith("(redacted ") and value.endswith(")")
@@ -119,6 +170,27 @@ def _texts_of(value: Any) -> Iterable[str]:
 def sensitive_paths(cls: type[Any]) -> tuple[Path, ...]:
     """Return the paths of the fields of a kind that are declared with `Field(sensitive=True)`."""
     return tuple(_paths_of(cls, ()))
+
+
+def sensitive_schema_paths(schema: Any, depth: int = 50) -> Iterable[Path]:
+    """Yield the paths of the fields with `format: password` in the OpenAPI schema of a kind.
+
+    A CRD that is generated from a class has this format for fields with `Field(sensitive=True)`.
+    """
+    if not isinstance(schema, dict) or depth == 0:
+        return
+    node = cast("JsonObject", schema)
+    if node.get("format") == "password":
+        yield ()
+        return
+    properties = node.get("properties")
+    if isinstance(properties, dict):
+        for name, inner in cast("JsonObject", properties).items():
+            for path in sensitive_schema_paths(inner, depth - 1):
+                yield (name, *path)
+    for inner in (node.get("additionalProperties"), node.get("items")):
+        for path in sensitive_schema_paths(inner, depth - 1):
+            yield (ANY, *path)
 
 
 def _paths_of(form: Any, outer: Sequence[type[Any]]) -> Iterable[Path]:

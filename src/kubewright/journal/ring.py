@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from kubewright.api import ObjectKey
 from kubewright.journal.collected import Collected
 
+DEFAULT_FILE_LIMIT = 200 * 1024 * 1024
+"""Bytes of a record file and its predecessor."""
 DEFAULT_LIMIT = 16 * 1024 * 1024
 """Bytes; counted as if each reconcile had its own copy of the objects that it read, so less is used."""
 
@@ -36,6 +38,15 @@ class Journal:
     def __iter__(self) -> Iterator[Collected]:
         """Return the kept reconciles, the oldest first."""
         return iter(tuple(self._entries.values()))
+
+    def after(self, number: int, limit: int) -> list[Collected]:
+        """Return the first `limit` kept reconciles with a higher number, the oldest first."""
+        newer = list[Collected]()
+        for entry in reversed(self._entries.values()):
+            if entry.number <= number:
+                break
+            newer.append(entry)
+        return newer[::-1][:limit]
 
     @property
     def enabled(self) -> bool:

@@ -4,7 +4,13 @@
 what was written then.
 """
 
-from kubewright.replay.recorded import RecordedReconcile, ReplayError, extract, find_reconcile
+from kubewright.replay.recorded import (
+    RecordedReconcile,
+    ReplayError,
+    extract,
+    find_reconcile,
+    recorded_reconciles,
+)
 from kubewright.replay.running import Replayed, replay
 from kubewright.replay.writes import differences
 
@@ -15,5 +21,6 @@ __all__ = [
     "differences",
     "extract",
     "find_reconcile",
+    "recorded_reconciles",
     "replay",
 ]

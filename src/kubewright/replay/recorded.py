@@ -1,10 +1,11 @@
 """One reconcile of a record file, with the objects that it read."""
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
+from msgspec import structs
 
 from kubewright.api import JsonObject, KubewrightError
 from kubewright.journal import (
@@ -13,10 +14,13 @@ from kubewright.journal import (
     ReconcileRecord,
     RecordFileError,
     StartLine,
+    UnreadableLine,
     read_lines,
 )
 from kubewright.journal.recording import RecordLine
 from kubewright.journal.redaction import is_placeholder
+
+ReadProgress = Callable[[int], object] | None
 
 
 class ReplayError(KubewrightError):
@@ -33,46 +37,73 @@ class RecordedReconcile(msgspec.Struct, frozen=True, kw_only=True):
     """The objects that it read, each as it was read first; the reconciled one is among them."""
     unknown: list[str]
     """What the record cannot say, for people."""
+    missing: list[str] = []
+    """The objects that it read whose content the record lacks: without them nothing can be compared."""
 
 
-def find_reconcile(path: Path, id: str) -> RecordedReconcile:  # noqa: A002 (the field's name)
-    """Read a reconcile from a record file; `id` is its reconcileID or the beginning of it, `last` the last that failed.
+def recorded_reconciles(
+    path: Path, progress: ReadProgress = None, on_damaged: Callable[[int], object] | None = None
+) -> Iterator[ReconcileRecord]:
+    """Yield the reconciles of a record file in order. Raise ReplayError if the file cannot be read.
 
-    Raise ReplayError if the file cannot be read, or has none or several of this id.
+    `progress` is called with the number of bytes that were read since the last call, `on_damaged` with the number of
+    each line that cannot be read.
     """
-    try:
-        found, versions = _read(path, id)
-    except OSError as error:
-        raise ReplayError(f"cannot read {path}: {error.strerror}") from None
-    except RecordFileError as error:
-        raise ReplayError(str(error)) from None
+    for line in _lines(path, objects=False, progress=progress):
+        if isinstance(line, ReconcileLine):
+            yield line.reconcile
+        elif isinstance(line, UnreadableLine) and on_damaged is not None:
+            on_damaged(line.number)
+
+
+def find_reconcile(
+    path: Path,
+    id: str,  # noqa: A002 (the field's name)
+    *,
+    namespace: str = "",
+    progress: ReadProgress = None,
+) -> RecordedReconcile:
+    """Read a reconcile from a record file.
+
+    `id` is its reconcileID or the beginning of it; `last` is the last reconcile that failed, and KIND/NAME the last one
+    of this object that failed, or if none did its last one. `namespace` is needed if the object's name is used in
+    several. `progress` is called with the number of bytes that were read since the last call. Raise ReplayError if the
+    file cannot be read, has none or several that are meant, or lacks the content of the reconciled object.
+    """
+    damaged: list[int] = []
+    found, versions = _read(path, id, namespace, progress, damaged)
     own = versions.get((found.uid, found.resource_version))
+    if own is None and found.uid:
+        # A replay without it would be the one of a deleted object: the reconciler would not run.
+        raise ReplayError(
+            f"reconcile {found.id} cannot be replayed: {path} lacks the content of {found.object} at version "
+            f"{found.resource_version}, the object that it reconciled; its line is damaged or was left out"
+        )
     objects: dict[str, JsonObject] = {} if own is None else {found.uid: own}
-    unknown = list[str]()
+    lines = (
+        "1 truncated or damaged line" if len(damaged) == 1 else f"{len(damaged)} truncated or damaged lines"
+    )
+    unknown = [f"the content of {lines} of {path}"] if damaged else list[str]()
+    missing: list[str] = []
     seen: dict[str, str] = {found.uid: found.resource_version} if own is not None else {}
     written = {write.resource_version: write for write in found.writes if write.resource_version}
     for read in found.reads:
         for each in read.found:
-            if each.uid not in seen and each.resource_version in written:
-                # The reconcile read what it had just written itself.
-                if not written[each.resource_version].created:
-                    unknown.append(
-                        f"{read.kind or read.resource} {each.namespace}/{each.name} before it was written"
-                    )
-                continue
-            document = versions.get((each.uid, each.resource_version))
             about = f"{read.kind or read.resource} {each.namespace}/{each.name}"
-            if document is None:
-                unknown.append(
-                    f"the content of {about} at version {each.resource_version}: it is not in the file"
-                )
+            if each.resource_version in written:
+                # The reconcile read what it had just written itself.
+                if each.uid not in seen and not written[each.resource_version].created:
+                    unknown.append(f"{about} before it was written")
                 continue
-            objects.setdefault(each.uid, document)
             first = seen.setdefault(each.uid, each.resource_version)
-            if each.resource_version != first and each.resource_version not in written:
+            if each.resource_version != first:
                 unknown.append(
                     f"{about} was read in versions {first} and {each.resource_version}, the replay has {first}"
                 )
+            elif (document := versions.get((each.uid, each.resource_version))) is not None:
+                objects.setdefault(each.uid, document)
+            else:
+                missing.append(f"the content of {about} at version {each.resource_version}")
     unknown.extend(
         f"the failure of {read.verb} {read.resource} {read.name}, which succeeds in the replay: {read.error}"
         for read in found.reads
@@ -83,7 +114,14 @@ def find_reconcile(path: Path, id: str) -> RecordedReconcile:  # noqa: A002 (the
         for write in found.writes
         if write.error and not write.status
     )
-    if any(_redacted(document) for document in objects.values()):
+    unknown.extend(
+        f"the response to {read.verb} {read.resource} {read.name}, which is no object: the embedded server responds itself"
+        for read in found.reads
+        if read.source == "server" and read.verb == "get" and not read.found and not read.error
+    )
+    unknown.extend(f"the answer of {call.function}: {call.missing}" for call in found.calls if call.missing)
+    answers = [value for call in found.calls for value in (call.arguments, call.answer)]
+    if any(_redacted(value) for value in (*objects.values(), *answers)):
         unknown.append(
             "the values of Secrets and sensitive fields: placeholders stand for them, and changes of them are not compared"
         )
@@ -92,27 +130,59 @@ def find_reconcile(path: Path, id: str) -> RecordedReconcile:  # noqa: A002 (the
         object=None if own is None else usable(own),
         objects=[usable(document) for document in objects.values()],
         unknown=list(dict.fromkeys(unknown)),
+        missing=list(dict.fromkeys(missing)),
     )
 
 
-def extract(path: Path, recorded: RecordedReconcile, target: Path) -> None:
-    """Write the lines of a record file that a reconcile needs to another file."""
+def extract(
+    path: Path, recorded: RecordedReconcile, target: Path, *, expected: ReconcileRecord | None = None
+) -> None:
+    """Write the lines of a record file that a reconcile needs to another file.
+
+    `expected` is what a replay of it did, and takes the place of what was recorded: for a test of a fix.
+    """
     record = recorded.record
-    wanted = _versions_of(record)
+    needed = _versions_of(record)
     start: StartLine | None = None
     lines = list[RecordLine]()
     for line in read_lines(path):
         match line:
             case StartLine():
                 start = start or line
-            case ObjectLine() if (line.uid, line.resource_version) in wanted:
+            case ObjectLine() if (line.uid, line.resource_version) in needed:
                 lines.append(line)
             case ReconcileLine() if line.reconcile.id == record.id:
-                lines.append(line)
+                lines.append(
+                    line if expected is None else ReconcileLine(reconcile=_corrected(record, expected))
+                )
             case _:
                 pass
     kept = [*([start] if start is not None else []), *lines]
     target.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in kept))
+
+
+def _corrected(record: ReconcileRecord, expected: ReconcileRecord) -> ReconcileRecord:
+    """Return what was recorded before the reconciler ran, with what a replay did.
+
+    What the recorded reconcile read of its own writes is left out: the replay made other versions.
+    """
+    written = {write.resource_version for write in record.writes if write.resource_version}
+    reads = [
+        structs.replace(read, found=[each for each in read.found if each.resource_version not in written])
+        for read in record.reads
+    ]
+    return structs.replace(
+        record,
+        reads=reads,
+        calls=expected.calls,
+        writes=expected.writes,
+        skipped_applies=expected.skipped_applies,
+        events=expected.events,
+        log=expected.log,
+        outcome=expected.outcome,
+        error=expected.error,
+        retry_at=None,
+    )
 
 
 def _versions_of(record: ReconcileRecord) -> set[tuple[str, str]]:
@@ -121,30 +191,68 @@ def _versions_of(record: ReconcileRecord) -> set[tuple[str, str]]:
     }
 
 
-def _read(path: Path, id: str) -> tuple[ReconcileRecord, dict[tuple[str, str], JsonObject]]:  # noqa: A002
+def _lines(
+    path: Path, *, objects: bool = True, progress: ReadProgress = None
+) -> Iterator[RecordLine | UnreadableLine]:
+    try:
+        yield from read_lines(path, objects=objects, progress=progress)
+    except OSError as error:
+        raise ReplayError(f"cannot read {path}: {error.strerror}") from None
+    except RecordFileError as error:
+        raise ReplayError(str(error)) from None
+
+
+def _read(
+    path: Path,
+    id: str,  # noqa: A002
+    namespace: str,
+    progress: ReadProgress,
+    damaged: list[int],
+) -> tuple[ReconcileRecord, dict[tuple[str, str], JsonObject]]:
     """Return the reconcile, and the object versions that it refers to.
 
     Two passes over the file: it may be larger than the memory, and objects stand before the reconcile.
     """
+    records = recorded_reconciles(path, progress, damaged.append)
+    found = _of_object(records, path, id, namespace) if "/" in id else _of_id(records, path, id)
+    needed = _versions_of(found)
+    versions = {
+        (line.uid, line.resource_version): line.object
+        for line in _lines(path, progress=progress)
+        if isinstance(line, ObjectLine) and (line.uid, line.resource_version) in needed
+    }
+    return found, versions
+
+
+def _of_id(records: Iterable[ReconcileRecord], path: Path, id: str) -> ReconcileRecord:  # noqa: A002
     found: ReconcileRecord | None = None
-    for line in read_lines(path):
-        if not isinstance(line, ReconcileLine):
-            continue
-        record = line.reconcile
+    for record in records:
         if record.outcome == "error" if id == "last" else record.id.startswith(id):
             if found is not None and id != "last":
                 raise ReplayError(f"{path} has several reconciles whose id begins with {id}: give more of it")
             found = record
     if found is None:
-        wanted = "no reconcile that failed" if id == "last" else f"no reconcile {id}"
-        raise ReplayError(f"{path} has {wanted}; `kubewright why --record` shows the ids")
-    wanted_versions = _versions_of(found)
-    versions = {
-        (line.uid, line.resource_version): line.object
-        for line in read_lines(path)
-        if isinstance(line, ObjectLine) and (line.uid, line.resource_version) in wanted_versions
-    }
-    return found, versions
+        missing = "no reconcile that failed" if id == "last" else f"no reconcile {id}"
+        raise ReplayError(f"{path} has {missing}; `kubewright replay {path}` lists them")
+    return found
+
+
+def _of_object(records: Iterable[ReconcileRecord], path: Path, named: str, namespace: str) -> ReconcileRecord:
+    resource, _, name = named.partition("/")
+    last: dict[str, ReconcileRecord] = {}
+    for record in records:
+        if record.is_of(resource, name) and namespace in ("", record.namespace):
+            earlier = last.get(record.namespace)
+            if earlier is None or earlier.outcome != "error" or record.outcome == "error":
+                last[record.namespace] = record
+    if not last:
+        where = f" in namespace {namespace}" if namespace else ""
+        raise ReplayError(f"{path} has no reconcile of {named}{where}; `kubewright replay {path}` lists them")
+    if len(last) > 1:
+        raise ReplayError(
+            f"{path} has reconciles of {named} in the namespaces {', '.join(sorted(last))}: choose one with -n"
+        )
+    return next(iter(last.values()))
 
 
 def usable(document: JsonObject) -> JsonObject:

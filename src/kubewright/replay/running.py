@@ -16,7 +16,7 @@ from kubewright.cache import Cache
 from kubewright.client import Client, config_from_kubeconfig
 from kubewright.controller import Controller, Operator
 from kubewright.controller.predicates import Cause, CauseType
-from kubewright.controller.running import Runner, RuntimeDependencies, Traces
+from kubewright.controller.running import RecordedAnswers, Runner, RuntimeDependencies, Traces
 from kubewright.devserver import Match, Server
 from kubewright.events import EventRecorder
 from kubewright.journal import Journal, ReconcileRecord, Redactor, record_of
@@ -36,7 +36,11 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     record: ReconcileRecord
     """What it did this time."""
     differences: list[str]
-    """How its writes, Events and outcome differ from the recorded ones, as lines of a diff."""
+    """How its writes, Events and outcome differ from the recorded ones, as lines of a diff.
+
+    It begins with what the record lacks, if the reconcile read an object whose content is not in the record: without
+    that object an equal result would not mean that the reconcile does the same.
+    """
 
 
 async def replay(
@@ -44,7 +48,8 @@ async def replay(
 ) -> Replayed:
     """Run a recorded reconcile again with the operator as it is now.
 
-    Nothing is read from or written to a cluster. The operator's `planning=` lifespan stands for external systems.
+    Nothing is read from or written to a cluster. External systems are replaced by the answers that `ctx.record`
+    recorded, then by the operator's `planning=` lifespan.
     `before` is called right before the reconciler.
     """
     record = recorded.record
@@ -69,6 +74,7 @@ async def replay(
                 recorder=EventRecorder(client, controller=operator.name, host="replay", metrics=metrics),
                 metrics=metrics,
                 journal=journal,
+                recorded_answers=RecordedAnswers(record.calls, call_others=operator.planning is not None),
             ),
         )
         group = await stack.enter_async_context(asyncio.TaskGroup())
@@ -85,16 +91,19 @@ async def replay(
             await runner.reconcile_once(ObjectKey(record.namespace, record.name), causes)
     kinds = [controller.kind] if isinstance(controller.kind, type) else []
     done = record_of(next(iter(journal)), Redactor(kinds))
-    return Replayed(record=done, differences=differences(record, done))
+    lacking = [f"cannot be compared: the record lacks {each}" for each in recorded.missing]
+    return Replayed(record=done, differences=[*lacking, *differences(record, done)])
 
 
 def _controller(operator: Operator, record: ReconcileRecord) -> Controller[Any]:
     for controller in operator.controllers:
         if controller.name == record.controller:
-            if operator.lifespan is not None and operator.planning is None:
+            recorded = any(not call.missing for call in record.calls)
+            if operator.lifespan is not None and operator.planning is None and not recorded:
                 raise ReplayError(
                     f"operator {operator.name!r} has a lifespan, which may access an external system: "
-                    "pass Operator(..., planning=...) with a lifespan that does not change that system"
+                    "pass Operator(..., planning=...) with a lifespan that does not change that system, "
+                    "or record the calls of the system with ctx.record"
                 )
             return controller
     names = ", ".join(controller.name for controller in operator.controllers)

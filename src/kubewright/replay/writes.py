@@ -5,10 +5,11 @@ import re
 from collections.abc import Sequence
 from typing import Any, cast
 
+import msgspec
 import yaml
 
 from kubewright.api import JsonObject
-from kubewright.journal import FieldChange, ReconcileRecord, WriteRecord
+from kubewright.journal import CallRecord, FieldChange, ReconcileRecord, WriteRecord
 from kubewright.journal.redaction import is_placeholder
 
 _PLACEHOLDER = re.compile(r"\(redacted [0-9a-f]{6}\)")
@@ -18,7 +19,7 @@ _VARYING = frozenset({"resourceVersion", "lastTransitionTime"})
 
 
 def differences(recorded: ReconcileRecord, replayed: ReconcileRecord) -> list[str]:
-    """Return the differences between the writes, Events and errors of two runs as lines of a unified diff.
+    """Return the differences between the calls, writes, Events and errors of two runs as lines of a unified diff.
 
     Writes that changed nothing are left out: whether an apply is sent that changes nothing depends on what the process
     has learned from earlier ones. So are resource versions, the times of conditions, and changes from one sensitive
@@ -37,9 +38,21 @@ def _lines(record: ReconcileRecord) -> list[str]:
         "events": [f"{event.type} {event.reason}: {_plain(event.note)}" for event in record.events],
         "outcome": record.outcome,
     }
+    if calls := [_plain(_call(call)) for call in record.calls]:
+        shown = {"calls": calls, **shown}
     if record.error:
         shown["error"] = _plain(record.error)
     return yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, width=1000).splitlines()
+
+
+def _call(call: CallRecord) -> str:
+    """Return a call without its answer, which is the recorded one in both runs, and without the class, which may differ."""
+    arguments = ", ".join(f"{name}={_json(value)}" for name, value in call.arguments.items())
+    return f"{call.function.rpartition('.')[2]}({arguments})"
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _deletes(write: WriteRecord) -> bool:

@@ -1,14 +1,18 @@
-"""The journal of a running operator over HTTP: what `kubewright why` reads.
+"""The journal of a running operator over HTTP: what `kubewright why` and the live page read.
+
+`/journal?kind=...&name=...` has the reconciles of one object. `/journal?after=NUMBER&wait=SECONDS` has those that
+follow on a number, and waits for one if there is none yet; `instance` differs after a restart, when numbers start again.
 
 Beside the metrics it has their authentication and authorization. An operator on a developer's machine serves it on the
 loopback interface instead, to clients that know the token in a file of the user's (`LocalJournal`).
 """
 
+import asyncio
 import hmac
 import json
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,12 +21,14 @@ import msgspec
 
 from kubewright.api import ObjectKey
 from kubewright.http.server import JSON, PathEndpoint, Request, Response, Router, text
-from kubewright.journal import Journal, Redactor, record_of
+from kubewright.journal import Collected, Journal, Redactor, record_of
 from kubewright.serving.guard import Guard
 from kubewright.serving.http import BindAddress, BoundHttpServer
 
 PATH = "/journal"
 MAX_RECORDS = 100
+MAX_WAIT = 20.0
+"""Seconds that a request may wait for the next reconcile."""
 
 Describe = Callable[[], dict[str, Any]]
 """Returns what else is known of the operator: its name, whether it leads, what hinders it."""
@@ -45,6 +51,7 @@ class JournalPage:
         self._describe = describe
         self._guard = guard
         self._token = token
+        self._instance = secrets.token_hex(8)
 
     @property
     def routes(self) -> list[PathEndpoint]:
@@ -55,6 +62,8 @@ class JournalPage:
         refusal = await self._refusal(request)
         if refusal is not None:
             return refusal
+        if request.one("after"):
+            return await self._serve_following(request)
         entries = list(self._journal)
         if kind := request.one("kind"):
             key = ObjectKey(request.one("namespace"), request.one("name"))
@@ -63,11 +72,36 @@ class JournalPage:
                 for entry in entries
                 if entry.kind.kind == kind and entry.kind.group == request.one("group") and entry.key == key
             ]
+        return self._response(entries[-MAX_RECORDS:])
+
+    async def _serve_following(self, request: Request) -> Response:
+        try:
+            after, wait = int(request.one("after")), float(request.one("wait", "0"))
+        except ValueError:
+            return text(400, "after and wait must be numbers\n")
+        # The numbers of an earlier process say nothing about this one.
+        if request.one("instance") not in ("", self._instance):
+            after = 0
+        if not self._journal.after(after, 1) and wait > 0:
+            added = asyncio.Event()
+            unsubscribe = self._journal.subscribe(lambda _: added.set())
+            try:
+                async with asyncio.timeout(min(wait, MAX_WAIT)):
+                    await added.wait()
+            except TimeoutError:
+                pass
+            finally:
+                unsubscribe()
+        return self._response(self._journal.after(after, MAX_RECORDS))
+
+    def _response(self, entries: Sequence[Collected]) -> Response:
         redactor = self._redactor()
         response = {
             **self._describe(),
+            "instance": self._instance,
             "dropped": self._journal.dropped,
-            "reconciles": [record_of(entry, redactor) for entry in entries[-MAX_RECORDS:]],
+            "size": self._journal.size,
+            "reconciles": [record_of(entry, redactor) for entry in entries],
         }
         return Response(200, msgspec.json.encode(response), JSON)
 

@@ -1,34 +1,51 @@
 """`kubewright replay`."""
 
+import bdb
 import inspect
 import pdb  # noqa: T100 (what --pdb is)
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
+from typing import Any
 
 import click
 
 from kubewright.cli.documents import show
 from kubewright.cli.logs import escaped, set_up
 from kubewright.cli.loops import run_program
-from kubewright.cli.options import FILE, target_argument
+from kubewright.cli.options import FILE, optional_target_argument, target_or_project
+from kubewright.cli.progress import reading_progress
 from kubewright.cli.replay.generated_test import write_test
 from kubewright.cli.target import load_operator
 from kubewright.controller import Operator
-from kubewright.replay import RecordedReconcile, Replayed, find_reconcile, replay
+from kubewright.replay import (
+    RecordedReconcile,
+    Replayed,
+    ReplayError,
+    find_reconcile,
+    recorded_reconciles,
+    replay,
+)
 from kubewright.replay.writes import write_lines
+
+SHORT_ID = 8
+"""Characters of an id that are listed: as many as are unique in most files."""
 
 
 @click.command()
 @click.argument("file", type=FILE)
-@target_argument
+@optional_target_argument
 @click.option(
     "--reconcile",
     "id",
     metavar="ID",
-    required=True,
-    help="The id of the reconcile or the beginning of it, as `why` shows it; last: the last that failed.",
+    default="",
+    help="The id of the reconcile or the beginning of it; last: the last that failed; KIND/NAME: the last of this"
+    " object that failed, or its last one. Without this option the reconciles of FILE are listed.",
+)
+@click.option(
+    "-n", "--namespace", metavar="NAMESPACE", default="", help="Namespace of KIND/NAME; default: any."
 )
 @click.option("--diff", is_flag=True, help="Compare with what was recorded; exit with 1 if it differs.")
 @click.option(
@@ -37,39 +54,88 @@ from kubewright.replay.writes import write_lines
     default=None,
     help="Write a pytest, with the part of the record that it needs beside it, that fails if anything differs.",
 )
+@click.option(
+    "--expect",
+    type=click.Choice(["recorded", "replayed"]),
+    default="recorded",
+    show_default=True,
+    help="What the test of --test expects: what was recorded, or what the code does now, for a bug that you fixed.",
+)
 @click.option("--pdb", "debugging", is_flag=True, help="Stop in the debugger at the reconciler's first line.")
 def command(
     file: Path,
-    target: str,
+    target: str | None,
     id: str,  # noqa: A002 (the option's name)
+    namespace: str,
     diff: bool,
     test: Path | None,
+    expect: str,
     debugging: bool,
 ) -> int:
-    """Run a recorded reconcile again, with the code of TARGET as it is now.
+    """Run a recorded reconcile again, with the code of TARGET as it is now; or list the reconciles of FILE.
 
     FILE comes from `kubewright run --record FILE`. The reconcile runs on an embedded server with the objects that it
     read, at the time that it was, and gets the errors that it got; nothing is read from or written to a cluster.
-    External systems are replaced by Operator(planning=...).
+    External systems are replaced by the answers that ctx.record recorded, then by Operator(planning=...).
     """
     set_up("text")
-    recorded = find_reconcile(file, id)
+    if not id:
+        if diff or debugging or test is not None:
+            raise click.UsageError("--diff, --pdb and --test need --reconcile")
+        return _list(file)
+    with reading_progress(file, passes=2) as progress:
+        recorded = find_reconcile(file, id, namespace=namespace, progress=progress)
+    if recorded.missing and (diff or test is not None):
+        raise ReplayError(
+            f"reconcile {recorded.record.id} cannot be compared: {file} lacks {', '.join(recorded.missing)}; "
+            "without --diff and --test it runs as if these objects did not exist"
+        )
+    target = target_or_project(target)
     operator = load_operator(target)
     record = recorded.record
-    place = f"{record.namespace}/{record.name}" if record.namespace else record.name
     click.echo(
-        f"{record.kind} {place}, generation {record.generation}, reconciled by {record.controller} at "
+        f"{escaped(record.object)}, generation {record.generation}, reconciled by {record.controller} at "
         f"{record.started_at:%Y-%m-%d %H:%M:%S} UTC: {record.outcome}",
         err=True,
     )
-    for text in recorded.unknown:
+    for text in (*recorded.missing, *recorded.unknown):
         click.echo(f"not in the record: {escaped(text)}", err=True)
     before = _debugger(operator, recorded) if debugging else None
-    replayed = run_program(lambda: replay(operator, recorded, before=before))
+    try:
+        replayed = run_program(lambda: replay(operator, recorded, before=before))
+    except DebuggerQuit:
+        click.echo("left the debugger before the reconcile ended", err=True)
+        return 1
     if test is not None:
-        part = write_test(test, file, target, recorded)
+        expected = replayed.record if expect == "replayed" else None
+        part = write_test(test, file, target, recorded, expected)
         click.echo(f"wrote {test} and {part}", err=True)
     return _show(replayed, diff=diff)
+
+
+def _list(file: Path) -> int:
+    """Print the reconciles of a record, one line each; return 1 if all that it had may be damaged."""
+    listed, damaged = 0, list[int]()
+    with reading_progress(file) as progress:
+        for record in recorded_reconciles(file, progress, damaged.append):
+            listed += 1
+            reason = f": {record.error}" if record.error else ""
+            writes = "1 write" if len(record.writes) == 1 else f"{len(record.writes)} writes"
+            text = (
+                f"{record.id[:SHORT_ID]}  {record.started_at:%Y-%m-%d %H:%M:%S}  {record.object}  "
+                f"{record.controller}  {record.outcome}  {writes}{reason}"
+            )
+            click.echo(escaped(" ".join(text.split("\n"))))
+    if not listed:
+        click.echo(f"{file} has no reconciles", err=True)
+    if len(damaged) == 1:
+        click.echo(f"1 truncated or damaged line was skipped: line {damaged[0]}", err=True)
+    elif damaged:
+        click.echo(
+            f"{len(damaged)} truncated or damaged lines were skipped, the first is line {damaged[0]}",
+            err=True,
+        )
+    return int(bool(damaged) and not listed)
 
 
 def _show(replayed: Replayed, *, diff: bool) -> int:
@@ -84,6 +150,21 @@ def _show(replayed: Replayed, *, diff: bool) -> int:
     return 0
 
 
+class DebuggerQuit(KeyboardInterrupt):
+    """The user left the debugger; like an interrupt, it is no failure of the reconcile."""
+
+
+class ReplayDebugger(pdb.Pdb):
+    """A debugger whose `quit` ends the replay."""
+
+    def trace_dispatch(self, frame: FrameType, event: str, arg: Any) -> Any:
+        """Handle an event of the tracing."""
+        try:
+            return super().trace_dispatch(frame, event, arg)
+        except bdb.BdbQuit:
+            raise DebuggerQuit from None
+
+
 def _debugger(operator: Operator, recorded: RecordedReconcile) -> Callable[[], None]:
     """Return a function that makes the debugger stop at the first line of the reconciler and of the finalizer."""
     controllers = {controller.name: controller for controller in operator.controllers}
@@ -91,7 +172,7 @@ def _debugger(operator: Operator, recorded: RecordedReconcile) -> Callable[[], N
     functions = () if controller is None else controller.functions
 
     def stop() -> None:
-        debugger = pdb.Pdb(nosigint=True)
+        debugger = ReplayDebugger(nosigint=True)
         debugger.reset()
         for function in functions:
             if function is not None:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from kubewright.cli.why.explanation import Explanation, parsed_time
 from kubewright.journal import FieldChange, ReconcileRecord, WriteRecord
+from kubewright.why import Explanation, parsed_time
 
 _CAUSES = {
     "initial": "existed at the start",
@@ -12,6 +12,7 @@ _CAUSES = {
     "update": "changed",
     "delete": "was deleted",
     "external": "was named by an external event",
+    "requested": "reached the time of its reconcile-at annotation",
 }
 _FIELDS = 6
 _LINES = 8
@@ -63,14 +64,26 @@ def _facts(found: Explanation, now: datetime) -> Iterator[str]:
 def _reconciles(found: Explanation, verbose: bool) -> Iterator[str]:
     if not found.source:
         yield "Reconciles"
-        yield "  not known: no operator of this user runs on this machine that reconciled it; see --record"
+        if found.owner is not None:
+            where = f" -n {found.namespace}" if found.namespace else ""
+            named = f"{found.owner.kind.lower()}/{found.owner.name}"
+            yield f"  reconciled by its owner {found.owner.kind} {found.owner.name}: kubewright why {named}{where}"
+            return
+        yield "  not known: no operator that reconciles it was found on this machine or in the cluster; see --record"
         return
     earlier = f", {found.earlier_reconciles} earlier ones not shown" if found.earlier_reconciles else ""
     yield f"Reconciles (from {found.source}{earlier})"
     if not found.reconciles:
         yield "  none of this object in its journal"
-    for record in found.reconciles:
-        yield from _reconcile(record, verbose)
+    several = len({entry.operator for entry in found.reconciles}) > 1
+    for entry in found.reconciles:
+        yield from _reconcile(entry.reconcile, verbose)
+        if several:
+            yield f"    by       {entry.operator}"
+        if entry.last_at is not None:
+            at = entry.last_at.astimezone(UTC).strftime("%H:%M:%S.%f")[:-3]
+            again = "once" if entry.times == 2 else f"{entry.times - 1} times"
+            yield f"    again    {again} in the same way, last at {at}, id {entry.last_id}"
 
 
 def _reconcile(record: ReconcileRecord, verbose: bool) -> Iterator[str]:
@@ -85,6 +98,8 @@ def _reconcile(record: ReconcileRecord, verbose: bool) -> Iterator[str]:
     for cause in record.causes:
         named = f"{cause.kind} {_name(cause.namespace, cause.name)}".strip()
         yield f"    because  {named} {_CAUSES.get(cause.type, cause.type)}{_changes(cause.changes, verbose)}"
+    for call in record.calls:
+        yield f"    called   {_cut(str(call), verbose)}"
     for write in record.writes:
         yield f"    {_write(write, verbose)}"
     if record.skipped_applies:

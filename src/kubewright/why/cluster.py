@@ -1,4 +1,4 @@
-"""What the cluster itself knows of an object: its state, its children and its Events."""
+"""Read the children and the Events of an object from the cluster."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ _SKIPPED = frozenset(
 
 
 class RelatedObjects(msgspec.Struct, frozen=True):
-    """What was read around an object; `unread` says what could not be read, and why."""
+    """The children and Events of an object; `unread` has the errors of reads that failed."""
 
     children: list[JsonObject] = []
     events: list[JsonObject] = []
@@ -40,7 +40,7 @@ async def read_related(client: Client, found: JsonObject) -> RelatedObjects:
             except ApiError as error:
                 unread.append(str(error))
                 return []
-        return [each for each in listed if uid in _owner_uids(each)]
+        return [each for each in listed if uid in owner_uids(each)]
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(children_of(resource)) for resource in resources]
@@ -56,7 +56,7 @@ async def read_related(client: Client, found: JsonObject) -> RelatedObjects:
 
 
 def _listable(resources: Iterable[ApiResource], *, namespaced_only: bool) -> Sequence[ApiResource]:
-    """Return one version of each kind that can be listed; an object in a namespace has children only there."""
+    """Return one version of each kind that can be listed; a namespaced object has only namespaced children."""
     found: dict[tuple[str, str], ApiResource] = {}
     for resource in resources:
         kind = resource.kind
@@ -66,5 +66,6 @@ def _listable(resources: Iterable[ApiResource], *, namespaced_only: bool) -> Seq
     return list(found.values())
 
 
-def _owner_uids(document: JsonObject) -> set[str]:
+def owner_uids(document: JsonObject) -> set[str]:
+    """Return the uids of the owners of an object."""
     return {owner["uid"] for owner in document["metadata"].get("ownerReferences") or ()}
