@@ -1,4 +1,4 @@
-"""Show five operators at work on an embedded cluster: `python examples/demo.py [--once]`."""
+"""Show five operators at work on an embedded cluster: `python examples/demo.py [--once] [--ui]`."""
 
 import signal
 

@@ -37,4 +37,4 @@ async def foos(foo: Foo, ctx: kw.Context) -> None:
 
 def operator() -> kw.Operator:
     """Declare the operator."""
-    return kw.Operator(foos, name="foo", webhooks=[named, sensible, conversion])
+    return kw.Operator(foos, name="foo", webhooks=[named, sensible, conversion], keeps=[core_v1.Pod])

@@ -21,24 +21,24 @@ class FooV1Alpha1(
         kw.Column("Test Num", ".testNum", type="integer"),
     ],
 ):
-    """Foo asks for a Pod of its own name."""
+    """Foo runs a Pod of its own name."""
 
     test_string: Annotated[str | None, kw.Field(description="Any text.")] = None
     test_num: Annotated[int | None, kw.Field(int64=True, description="Any number.")] = None
 
 
 class FooSpec(kw.Model):
-    """What is asked for."""
+    """The desired state."""
 
     test_string: Annotated[str | None, kw.Field(max_length=256, description="Any text.")] = None
     test_num: Annotated[int | None, kw.Field(int64=True, ge=0, description="Any number from 0.")] = None
-    image: Annotated[str, kw.Field(min_length=1, description="What the Pod runs.")] = IMAGE
+    image: Annotated[str, kw.Field(min_length=1, description="Image that the Pod runs.")] = IMAGE
 
 
 class FooStatus(kw.Model):
-    """What was found."""
+    """The observed state."""
 
-    pod: Annotated[str, kw.Field(description="The Pod that is there for this Foo.")] = ""
+    pod: Annotated[str, kw.Field(description="Name of the Pod that exists for this Foo.")] = ""
 
 
 class Foo(
@@ -51,7 +51,7 @@ class Foo(
         kw.Column("Test Num", ".spec.testNum", type="integer"),
     ],
 ):
-    """Foo asks for a Pod of its own name."""
+    """Foo runs a Pod of its own name."""
 
 
 class _Kept(kw.Model):

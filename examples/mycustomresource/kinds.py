@@ -8,7 +8,9 @@ import kubewright as kw
 class FriendSpec(kw.Model):
     """MyCustomResourceSpec defines the desired state of MyCustomResource"""
 
-    name: Annotated[str, kw.Field(description="Name of the friend MyCustomResource is looking for")]
+    name: Annotated[
+        str, kw.Field(optional=False, description="Name of the friend MyCustomResource is looking for")
+    ] = ""
 
 
 class FriendStatus(kw.Model):
@@ -25,5 +27,5 @@ class FriendStatus(kw.Model):
 class MyCustomResource(kw.Resource[FriendSpec, FriendStatus], group="poc.test.domain", version="v1"):
     """MyCustomResource is the Schema for the MyCustomResources API"""
 
-    # The definition that this kind comes from does not require a spec.
-    spec: Annotated[FriendSpec, kw.Field(optional=True)]
+    # The definition that this kind comes from does not require a spec; its fields are empty then, as in Go.
+    spec: Annotated[FriendSpec, kw.Field(optional=True)] = FriendSpec()

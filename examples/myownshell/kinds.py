@@ -8,7 +8,7 @@ import kubewright as kw
 class ShellSpec(kw.Model):
     """MyOwnShellSpec defines the desired state of MyOwnShell"""
 
-    size: Annotated[int, kw.Field(ge=0, description="Number of shell pods.")]
+    size: Annotated[int, kw.Field(optional=False, ge=0, description="Number of shell pods.")] = 0
 
 
 class ShellStatus(kw.Model):
@@ -25,5 +25,5 @@ class MyOwnShell(
 ):
     """Pods to open a shell in."""
 
-    # The definition that this kind comes from does not require a spec.
-    spec: Annotated[ShellSpec, kw.Field(optional=True)]
+    # The definition that this kind comes from does not require a spec; its fields are empty then, as in Go.
+    spec: Annotated[ShellSpec, kw.Field(optional=True)] = ShellSpec()

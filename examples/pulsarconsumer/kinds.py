@@ -8,10 +8,10 @@ import kubewright as kw
 class ConsumerSpec(kw.Model):
     """PulsarConsumerSpec defines the desired state of PulsarConsumer"""
 
-    server_address: Annotated[str, kw.Field(description="Address of the pulsar server.")]
-    topic: Annotated[str, kw.Field(description="Name of the topic to listen.")]
-    subscription_name: Annotated[str, kw.Field(description="Name of the subscripton.")]
-    replicas: Annotated[int, kw.Field(description="Number of replicas.")]
+    server_address: Annotated[str, kw.Field(optional=False, description="Address of the pulsar server.")] = ""
+    topic: Annotated[str, kw.Field(optional=False, description="Name of the topic to listen.")] = ""
+    subscription_name: Annotated[str, kw.Field(optional=False, description="Name of the subscripton.")] = ""
+    replicas: Annotated[int, kw.Field(optional=False, description="Number of replicas.")] = 0
 
 
 class ConsumerStatus(kw.Model):
@@ -37,5 +37,5 @@ class PulsarConsumer(
 ):
     """PulsarConsumer is the Schema for the pulsarconsumers API"""
 
-    # The definition that this kind comes from does not require a spec.
-    spec: Annotated[ConsumerSpec, kw.Field(optional=True)]
+    # The definition that this kind comes from does not require a spec; its fields are empty then, as in Go.
+    spec: Annotated[ConsumerSpec, kw.Field(optional=True)] = ConsumerSpec()

@@ -119,8 +119,8 @@ class Server:
     def _serves(self) -> bool:
         page = f"http://127.0.0.1:{self._web}/admin/v2/namespaces/public/default"
         try:
-            with urllib.request.urlopen(page, timeout=5) as answer:
-                return bool(answer.status == 200)
+            with urllib.request.urlopen(page, timeout=5) as response:
+                return bool(response.status == 200)
         except (urllib.error.URLError, OSError):
             return False
 

@@ -5,7 +5,7 @@ import os
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import yaml
@@ -19,7 +19,10 @@ import vmgroup
 from kubewright.api.builtin import coordination_v1, core_v1
 from kubewright.client import Client
 from kubewright.devcluster import DevCluster
+from kubewright.manager import ManagerOptions, WebhookOptions
 from kubewright.testing import Cluster
+from kubewright.ui import PageOptions, cluster_page
+from kubewright.why import journal_file
 from show.replicas import Replica
 
 NAMESPACE = "demo"
@@ -34,6 +37,8 @@ class Environment:
     cluster: Cluster
     replicas: list[Replica] = field(default_factory=list[Replica])
     """Replicas of the MyOwnShell operator; the first one holds the lease."""
+    link: str = ""
+    """The link of the live page, if it is shown."""
 
     async def apply_samples(self) -> list[str]:
         """Apply the operators' sample YAML files and return the names of the applied objects."""
@@ -64,8 +69,8 @@ class Environment:
 
 
 @asynccontextmanager
-async def set_up() -> AsyncGenerator[Environment, None]:
-    """Start everything; stop and clean up when the context ends."""
+async def set_up(*, ui: bool = False) -> AsyncGenerator[Environment, None]:
+    """Start everything, with `ui` the live page as well; stop and clean up when the context ends."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kubewright-demo-")))
         os.environ["VMGROUP_SIMULATOR"] = str(folder / "vcenter.json")
@@ -83,7 +88,25 @@ async def set_up() -> AsyncGenerator[Environment, None]:
         stack.push_async_callback(environment.stop_replicas)
         await environment.add_replica()
         for sample in (mycustomresource, foo, vmgroup, pulsarconsumer):
-            await stack.enter_async_context(environment.cluster.running(sample.operator()))
+            operator = sample.operator()
+            options = _served_options(operator.name) if ui else None
+            await stack.enter_async_context(environment.cluster.running(operator, options=options))
         await environment.leader()
         await environment.add_replica()
+        if ui:
+            samples = tuple(sorted(EXAMPLES.glob("*/samples")))
+            page = cluster_page(
+                replace(server.config, namespace=NAMESPACE), "five operators", PageOptions(samples=samples)
+            )
+            environment.link = await stack.enter_async_context(page)
         yield environment
+
+
+def _served_options(operator: str) -> ManagerOptions:
+    """Return the options of an operator whose journal the live page reads."""
+    return ManagerOptions(
+        metrics_bind_address="0",
+        health_probe_bind_address="0",
+        webhooks=WebhookOptions(bind_address="127.0.0.1:0"),
+        journal_file=journal_file(operator),
+    )

@@ -42,7 +42,7 @@ SUGGESTION = (
 JsonObject = dict[str, Any]
 
 
-async def run() -> None:
+async def run(*, ui: bool = False) -> None:
     """Run the scenario on the terminal and keep the cluster until Ctrl-C."""
     console = Console()
     view = View(console)
@@ -51,7 +51,10 @@ async def run() -> None:
     ) as screen:
         view.begin("Starting the dev cluster and five operators")
         screen.update(view.render(), refresh=True)
-        async with set_up() as environment, asyncio.TaskGroup() as group:
+        async with set_up(ui=ui) as environment, asyncio.TaskGroup() as group:
+            if environment.link:
+                # Above the tables, which are drawn again and again: a link is there to be clicked.
+                console.print(f"live page: {environment.link}", soft_wrap=True)
             view.hint = f"export KUBECONFIG={environment.cluster.kubeconfig}"
             watching = group.create_task(_watch(environment, view, screen))
             await _play(environment, view)
@@ -88,8 +91,8 @@ async def look(client: Client, view: "View") -> None:
 async def _rows(client: Client, kind: type[Any]) -> JsonObject:
     """Request the table that `kubectl get` shows."""
     request = requests.list_page(kind_of(kind), namespace=NAMESPACE)
-    answer = await client.raw(msgspec.structs.replace(request, accept=AS_TABLE))
-    table: JsonObject = json.loads(answer.body)
+    response = await client.raw(msgspec.structs.replace(request, accept=AS_TABLE))
+    table: JsonObject = json.loads(response.body)
     return table
 
 

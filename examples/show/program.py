@@ -1,4 +1,4 @@
-"""The command: `demo [--once]`."""
+"""The command: `demo [--once] [--ui]`."""
 
 import argparse
 import asyncio
@@ -22,18 +22,27 @@ def main() -> None:
     parser.add_argument(
         "--once", action="store_true", help="run the scenario once, check each step, and exit"
     )
-    once: bool = parser.parse_args().once or not can_draw()
+    parser.add_argument(
+        "--ui",
+        action="store_true",
+        help="show the cluster and the operators on a page in the browser as well",
+    )
+    given = parser.parse_args()
+    ui: bool = given.ui
+    once: bool = given.once or not can_draw()
     # Characters that the terminal's encoding lacks are shown as question marks.
     cast("Any", sys.stdout).reconfigure(errors="replace")
     # The operators' logs are not part of the demo's output.
     logging.basicConfig(handlers=[logging.NullHandler()])
     ending = Ending()
     try:
-        asyncio.run(ending.or_end_of(plain.run(say) if once else live.run()))
+        asyncio.run(
+            ending.or_end_of(plain.run(say, ui=ui, stay=ui and not given.once) if once else live.run(ui=ui))
+        )
     except Exception as error:
-        if not ending.asked:
+        if not ending.requested:
             sys.exit(f"demo: {reason(error)}")
-    if ending.asked:
+    if ending.requested:
         # The terminal may be closed.
         with contextlib.suppress(OSError):
             print("\nstopped: nothing is left running", flush=True)
@@ -54,24 +63,24 @@ class Ending:
     """Stop the demo on the first signal; later signals do not interrupt the cleanup."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
         self._scenario: asyncio.Task[None] | None = None
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             # Not the loop's handlers: they end with the loop, and the program still runs for a moment.
-            signal.signal(number, self._ask)
+            signal.signal(number, self._request_end)
 
     async def or_end_of(self, scenario: Coroutine[Any, Any, None]) -> None:
         """Run a scenario until it ends or a signal arrives."""
         self._scenario = asyncio.ensure_future(scenario)
-        if self.asked:
+        if self.requested:
             self._scenario.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._scenario
 
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        if not self.asked and self._scenario is not None:
+    def _request_end(self, number: int, frame: FrameType | None) -> None:
+        if not self.requested and self._scenario is not None:
             self._scenario.get_loop().call_soon_threadsafe(self._scenario.cancel)
-        self.asked = True
+        self.requested = True
 
 
 def reason(error: BaseException) -> str:

@@ -22,15 +22,23 @@ main()
 """
 
 
-class Replica:
-    """One process that runs an operator while it holds the lease."""
+RESTART_SECONDS = 1.0
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+
+class Replica:
+    """One process that runs an operator while it holds the lease.
+
+    An operator that lost its lease exits, for example after the machine slept. A kubelet would restart it, so this does.
+    """
+
+    def __init__(self, command: list[str], process: asyncio.subprocess.Process) -> None:
+        self._command = command
         self._process = process
+        self._restarting = asyncio.create_task(self._restart())
 
     @classmethod
     async def start(cls, target: Path, kubeconfig: Path, namespace: str) -> Self:
-        """Start a replica in its own session, so that Ctrl-C in the terminal reaches only the demo."""
+        """Start a replica."""
         command = ["run", str(target), "--leader-elect"]
         flags = {
             "kubeconfig": str(kubeconfig),
@@ -40,18 +48,7 @@ class Replica:
             "health-probe-bind-address": "0",
         }
         command += [f"--{name}={value}" for name, value in flags.items()]
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-c",
-            _REPLICA,
-            str(os.getpid()),
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        return cls(process)
+        return cls(command, await _started(command))
 
     @property
     def pid(self) -> int:
@@ -59,13 +56,15 @@ class Replica:
         return self._process.pid
 
     async def kill(self) -> None:
-        """Send SIGKILL and wait for the process."""
+        """Send SIGKILL and wait for the process; it is not restarted."""
+        self._restarting.cancel()
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         await self._process.wait()
 
     async def stop(self) -> None:
         """Send SIGTERM; kill the process if it does not exit within 5 s."""
+        self._restarting.cancel()
         if self._process.returncode is not None:
             return
         self._process.send_signal(signal.SIGTERM)
@@ -73,3 +72,24 @@ class Replica:
             await asyncio.wait_for(self._process.wait(), 5)
         except TimeoutError:
             await self.kill()
+
+    async def _restart(self) -> None:
+        while True:
+            await self._process.wait()
+            await asyncio.sleep(RESTART_SECONDS)
+            self._process = await _started(self._command)
+
+
+async def _started(command: list[str]) -> asyncio.subprocess.Process:
+    """Start the command in its own session, so that Ctrl-C in the terminal reaches only the demo."""
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        _REPLICA,
+        str(os.getpid()),
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+        start_new_session=True,
+    )

@@ -1,11 +1,11 @@
 """Keep `spec.replicas` virtual machines for each VmGroup, in a folder of its own."""
 
 import asyncio
+import importlib
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from functools import partial
 
 import kubewright as kw
 from vmgroup.kinds import VmGroup, VmGroupStatus
@@ -68,62 +68,83 @@ class VmGroups:
             self._provider = Rehearsal(self.provider)
             yield
 
+    @asynccontextmanager
+    async def simulated(self) -> AsyncGenerator[None, None]:
+        """Use a simulated vCenter that takes part in faults, for `kubewright prove`."""
+        # Imported only here: it needs kubewright[testing].
+        self._provider = importlib.import_module("vmgroup.proving").VCenter()
+        yield
+
     async def reconcile(self, group: VmGroup, ctx: kw.Context) -> None:
         """Bring the number of running machines to `spec.replicas`."""
         try:
-            if not await self.provider.has_template(group.spec.template):
+            if not await ctx.record(self.provider.has_template, group.spec.template):
                 message = f'could not find template "{group.spec.template}"'
-                await ctx.patch_status(group, status_of(group, "ERROR", await self._machines(group), message))
+                machines = await self._machines(group, ctx)
+                await ctx.patch_status(group, status_of(group, "ERROR", machines, message))
                 return
-            await self._scale(group)
+            await self._scale(group, ctx)
             status = status_of(
-                group, "RUNNING", await self._machines(group), "successfully reconciled VmGroup"
+                group, "RUNNING", await self._machines(group, ctx), "successfully reconciled VmGroup"
             )
         except ProviderError as error:
             ctx.warn("ProviderFailed", str(error))
-            await ctx.patch_status(group, await self._pending(group, str(error)))
+            await ctx.patch_status(group, await self._pending(group, str(error), ctx))
             raise kw.RetryLater(str(error), after=RETRY_AFTER) from error
         await ctx.patch_status(group, status)
 
     async def finalize(self, group: VmGroup, ctx: kw.Context) -> None:
         """Delete every machine, then the folder; an error is retried, and the group stays until then."""
-        await at_most(OPERATIONS_AT_ONCE, [self._removal(group, m) for m in await self._machines(group)])
-        await self.provider.delete_folder(folder_of(group))
+        machines = await self._machines(group, ctx)
+        await at_most(OPERATIONS_AT_ONCE, [self._removal(group, machine, ctx) for machine in machines])
+        await ctx.record(self.provider.delete_folder, folder_of(group))
 
-    async def _machines(self, group: VmGroup) -> list[Machine]:
-        machines = await self.provider.machines(folder_of(group))
+    async def _machines(self, group: VmGroup, ctx: kw.Context) -> list[Machine]:
+        machines = await ctx.record(self.provider.machines, folder_of(group))
         return [machine for machine in machines if belongs_to(group, machine)]
 
-    async def _pending(self, group: VmGroup, message: str) -> VmGroupStatus:
+    async def _pending(self, group: VmGroup, message: str, ctx: kw.Context) -> VmGroupStatus:
         try:
-            return status_of(group, "PENDING", await self._machines(group), message)
+            return status_of(group, "PENDING", await self._machines(group, ctx), message)
         except ProviderError:
             # The provider cannot be read: keep the last known state.
             group.status.phase, group.status.last_message = "PENDING", message
             return group.status
 
-    async def _scale(self, group: VmGroup) -> None:
-        spec, folder = group.spec, folder_of(group)
-        await self.provider.create_folder(folder)
-        live = {machine.name: machine for machine in await self._machines(group)}
+    async def _scale(self, group: VmGroup, ctx: kw.Context) -> None:
+        await ctx.record(self.provider.create_folder, folder_of(group))
+        live = {machine.name: machine for machine in await self._machines(group, ctx)}
         desired = machine_names(group)
         surplus = [machine for name, machine in live.items() if name not in desired]
-        await at_most(OPERATIONS_AT_ONCE, [self._removal(group, machine) for machine in surplus])
-        clone = partial(self.provider.clone, template=spec.template, cpu=spec.cpu, memory=spec.memory)
+        await at_most(OPERATIONS_AT_ONCE, [self._removal(group, machine, ctx) for machine in surplus])
         jobs: list[Job] = []
         for name in desired:
             machine = live.get(name)
             if machine is None or not machine.complete:
-                jobs.append(partial(clone, folder, name))
+                jobs.append(self._creation(group, name, ctx))
             elif not machine.powered_on:
-                jobs.append(partial(self.provider.power_on, folder, name))
+                jobs.append(self._start(group, name, ctx))
         await at_most(OPERATIONS_AT_ONCE, jobs)
 
-    def _removal(self, group: VmGroup, machine: Machine) -> Job:
+    def _creation(self, group: VmGroup, name: str, ctx: kw.Context) -> Job:
+        spec = group.spec
+        return lambda: ctx.record(
+            self.provider.clone,
+            folder_of(group),
+            name,
+            template=spec.template,
+            cpu=spec.cpu,
+            memory=spec.memory,
+        )
+
+    def _start(self, group: VmGroup, name: str, ctx: kw.Context) -> Job:
+        return lambda: ctx.record(self.provider.power_on, folder_of(group), name)
+
+    def _removal(self, group: VmGroup, machine: Machine, ctx: kw.Context) -> Job:
         async def remove() -> None:
             if machine.powered_on:
-                await self.provider.power_off(folder_of(group), machine.name)
-            await self.provider.destroy(folder_of(group), machine.name)
+                await ctx.record(self.provider.power_off, folder_of(group), machine.name)
+            await ctx.record(self.provider.destroy, folder_of(group), machine.name)
 
         return remove
 
@@ -144,6 +165,7 @@ def operator(*, resync: timedelta = RESYNC) -> kw.Operator:
         name="vmgroup",
         lifespan=groups.session,
         planning=groups.rehearsal,
+        proving=groups.simulated,
         env=[
             *(kw.packaging.Env(name, config_map="vmgroup", optional=True) for name in SETTINGS),
             # Optional, because the simulator needs no credentials.

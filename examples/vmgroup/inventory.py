@@ -1,4 +1,4 @@
-"""Finding things in vCenter's inventory; every function asks and none changes."""
+"""Finding things in vCenter's inventory; every function reads and none changes."""
 
 from typing import Any
 

@@ -10,10 +10,14 @@ Phase = Literal["RUNNING", "PENDING", "ERROR"]
 class VmGroupSpec(kw.Model):
     """VmGroupSpec defines the desired state of VmGroup"""
 
-    cpu: Annotated[int, kw.Field(ge=1, le=4, description="CPUs of each virtual machine.")]
-    memory: Annotated[int, kw.Field(ge=1, le=8, description="Memory of each virtual machine in GB.")]
-    replicas: Annotated[int, kw.Field(ge=1, description="Number of virtual machines.")]
-    template: Annotated[str, kw.Field(description="Template the virtual machines are cloned from.")]
+    cpu: Annotated[int, kw.Field(optional=False, ge=1, le=4, description="CPUs of each virtual machine.")] = 0
+    memory: Annotated[
+        int, kw.Field(optional=False, ge=1, le=8, description="Memory of each virtual machine in GB.")
+    ] = 0
+    replicas: Annotated[int, kw.Field(optional=False, ge=1, description="Number of virtual machines.")] = 0
+    template: Annotated[
+        str, kw.Field(optional=False, description="Template the virtual machines are cloned from.")
+    ] = ""
 
 
 class VmGroupStatus(kw.Model):
@@ -46,5 +50,5 @@ class VmGroup(
 ):
     """VmGroup is the Schema for the vmgroups API"""
 
-    # The definition that this kind comes from does not require a spec.
-    spec: Annotated[VmGroupSpec, kw.Field(optional=True)]
+    # The definition that this kind comes from does not require a spec; its fields are empty then, as in Go.
+    spec: Annotated[VmGroupSpec, kw.Field(optional=True)] = VmGroupSpec()

@@ -47,6 +47,6 @@ class Rehearsal:
     async def _folder(self, folder: str) -> dict[str, Machine]:
         if folder not in self._folders:
             found = {machine.name: machine for machine in await self._provider.machines(folder)}
-            # Keep changes that were simulated while the provider answered.
+            # Keep changes that were simulated while the provider responded.
             self._folders.setdefault(folder, found)
         return self._folders[folder]

@@ -5,6 +5,7 @@ import json
 import os
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -34,7 +35,7 @@ class Fault(TypedDict):
 
 
 class Call(TypedDict):
-    """One operation that was asked for, with its time."""
+    """One requested operation, with its time."""
 
     operation: str
     vm: str
@@ -82,27 +83,23 @@ def write_world(file: Path, world: World) -> None:
 
 @asynccontextmanager
 async def connected() -> AsyncGenerator[Provider, None]:
-    """Use the simulator; it needs no goodbye."""
-    yield await Simulator.open(simulator_file())
+    """Use the simulator of the file; there is nothing to close."""
+    yield await FileSimulator.open(simulator_file())
 
 
-class Simulator:
-    """Keep virtual machines in a file that is read before each operation and replaced atomically."""
+class Simulator(ABC):
+    """Keep virtual machines in a World, wherever that is stored."""
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._turn = asyncio.Lock()
+    @abstractmethod
+    async def _read(self) -> World:
+        """Return what is stored."""
 
-    @classmethod
-    async def open(cls, file: Path) -> Self:
-        """Use a file, which is made unless it is there."""
-        simulator = cls(file)
-        if not await asyncio.to_thread(file.exists):
-            await simulator._change(lambda _: None)
-        return simulator
+    @abstractmethod
+    async def _operate(self, operation: str, vm: str, change: Callable[[World], object]) -> None:
+        """Change what is stored, at one instant; raise ProviderError if that fails."""
 
     async def has_template(self, template: str) -> bool:
-        """Return True if the file names this template."""
+        """Return True if the template is known."""
         return template in (await self._read())["templates"]
 
     async def machines(self, folder: str) -> list[Machine]:
@@ -142,6 +139,22 @@ class Simulator:
     async def destroy(self, folder: str, name: str) -> None:
         """Remove a machine."""
         await self._operate("destroy", name, lambda world: world["folders"].get(folder, {}).pop(name, None))
+
+
+class FileSimulator(Simulator):
+    """Keep virtual machines in a file that is read before each operation and replaced atomically."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._turn = asyncio.Lock()
+
+    @classmethod
+    async def open(cls, file: Path) -> Self:
+        """Use a file, which is created unless it exists."""
+        simulator = cls(file)
+        if not await asyncio.to_thread(file.exists):
+            await simulator._change(lambda _: None)
+        return simulator
 
     async def _operate(self, operation: str, vm: str, change: Callable[[World], object]) -> None:
         """Take the time an operation takes, then do it, or fail as the file says."""

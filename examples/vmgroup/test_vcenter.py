@@ -28,7 +28,7 @@ PROVIDE = Path(__file__).parents[2] / "tools" / "external_systems" / "provide.py
 
 
 class VCenter:
-    """The simulator as a process; faults are asked for over its standard input."""
+    """The simulator as a process; faults are requested over its standard input."""
 
     def __init__(self, program: str) -> None:
         self._process = subprocess.Popen(
@@ -64,8 +64,8 @@ class VCenter:
 
     def _answer(self) -> dict[str, Any]:
         assert self._process.stdout is not None
-        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
-        return answer
+        reply: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return reply
 
 
 class Link:
@@ -236,7 +236,7 @@ async def failure(work: Any) -> Exception | None:
 
 async def cut_when_begun(link: Link, witness: Any) -> None:
     """Cut the link as soon as the witness sees a task run."""
-    await eventually(lambda: witness.ask(is_cloning))
+    await eventually(lambda: witness.call(is_cloning))
     await link.cut()
 
 
@@ -304,7 +304,11 @@ def group(replicas: int) -> VmGroup:
 
 
 def is_running(replicas: int) -> Callable[[VmGroup], bool]:
-    return lambda it: it.status.phase == "RUNNING" and it.status.current_replicas == replicas
+    def running(group: VmGroup) -> bool:
+        status = group.status
+        return status.phase == "RUNNING" and status.current_replicas == status.desired_replicas == replicas
+
+    return running
 
 
 async def test_a_group_is_created_scaled_and_deleted_on_vcenter(

@@ -12,6 +12,7 @@ from kubewright.api import kind_of
 from kubewright.api.builtin import core_v1
 from kubewright.manager import Manager
 from kubewright.testing import Cluster, eventually
+from kubewright.testing.proving import Prover, single_crashes
 from vmgroup import VmGroup, VmGroupSpec, controller, operator
 from vmgroup.simulator import Call, Fault, World, empty_world, read_world, write_world
 
@@ -216,6 +217,21 @@ async def test_reports_machines_that_differ_from_the_spec(
     assert all(
         name in condition.message for name in vcenter_file.world["folders"][f"{cluster.namespace}-vg-1"]
     )
+
+
+def test_a_change_of_cpu_ends_in_the_same_machines_after_crashes() -> None:
+    sample: dict[str, Any] = {
+        "apiVersion": kind_of(VmGroup).api_version,
+        "kind": "VmGroup",
+        "metadata": {"name": "vg-1"},
+        "spec": {"cpu": 1, "memory": 1, "replicas": 2, "template": TEMPLATE},
+    }
+    prover = Prover(operator, [sample, {**sample, "spec": {**sample["spec"], "cpu": 2}}])
+    seen = prover.undisturbed()
+    assert [text for text, _ in seen.changes.values()] == ["spec.cpu: 1 -> 2"]
+    for case in list(single_crashes(seen.points))[::6]:
+        result = prover.run(case)
+        assert result.failure is None, result.failure
 
 
 @pytest.mark.parametrize(

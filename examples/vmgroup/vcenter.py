@@ -23,7 +23,7 @@ TASK_SECONDS = 900.0
 
 @asynccontextmanager
 async def connected() -> AsyncGenerator[Provider, None]:
-    """Log in as the environment says; one vCenter that is merely away is asked again when there is work."""
+    """Log in with the environment's settings; a vCenter that is unavailable is called again when there is work."""
     settings = Settings.from_environment()
     session, threads = Session(settings), ThreadPoolExecutor(THREADS, thread_name_prefix="vcenter")
     loop = asyncio.get_running_loop()
@@ -49,7 +49,7 @@ class VCenter:
 
     async def has_template(self, template: str) -> bool:
         """Return True if there is a template of this name."""
-        return await self.ask(lambda content: find_template(content, template)) is not None
+        return await self.call(lambda content: find_template(content, template)) is not None
 
     async def machines(self, folder: str) -> list[Machine]:
         """List the machines of a folder with one request for all their properties."""
@@ -58,13 +58,13 @@ class VCenter:
             found = find_folder(content, (*self._root, folder))
             return [] if found is None else [as_machine(facts) for facts in machines_in(content, found)]
 
-        return await self.ask(read)
+        return await self.call(read)
 
     async def create_folder(self, folder: str) -> None:
         """Make the folder, and the folders above it, unless they are there."""
         for depth in range(len(self._root) + 1):
             path = (*self._root, folder)[: depth + 1]
-            await self.ask(partial(_make_folder, path=path))
+            await self.call(partial(_make_folder, path=path))
 
     async def delete_folder(self, folder: str) -> None:
         """Remove the folder if it is there and empty: with a folder, vCenter would remove what is in it."""
@@ -125,14 +125,14 @@ class VCenter:
             raise ProviderError(f"machine {name} is gone")
         return found
 
-    async def ask(self, question: Callable[[Any], T]) -> T:
-        """Ask in a thread; each request has a time-out, so no thread is held for ever."""
+    async def call(self, function: Callable[[Any], T]) -> T:
+        """Call a function in a thread; each request has a timeout, so that no thread waits forever."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._session.ask, question)
+        return await loop.run_in_executor(self._threads, self._session.call, function)
 
     async def _do(self, start: Callable[[Any], Any]) -> None:
         """Start a task and wait for its end; the wait is ours, so it can be cancelled."""
-        task = await self.ask(start)
+        task = await self.call(start)
         if task is None:
             return
         try:
@@ -144,7 +144,7 @@ class VCenter:
     async def _wait(self, task: Any) -> None:
         pause = 0.02
         while True:
-            info = await self.ask(lambda _: task.info)
+            info = await self.call(lambda _: task.info)
             if info.state == vim.TaskInfo.State.success:
                 return
             if info.state == vim.TaskInfo.State.error:

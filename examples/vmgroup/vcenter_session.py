@@ -93,15 +93,15 @@ class Session:
             except (vmodl.MethodFault, *BROKEN):
                 pass
 
-    def ask(self, question: Callable[[Any], T]) -> T:
-        """Put a question to vCenter's content; a session that has run out is renewed once."""
+    def call(self, function: Callable[[Any], T]) -> T:
+        """Call a function with vCenter's content; an expired session is renewed once."""
         try:
             instance = self._connected()
             try:
-                return question(instance.content)
+                return function(instance.content)
             except vim.fault.NotAuthenticated:
                 self._forget(instance)
-            return question(self._connected().content)
+            return function(self._connected().content)
         except (vmodl.MethodFault, *BROKEN) as error:
             if isinstance(error, BROKEN):
                 self._forget(self._instance)

@@ -13,7 +13,7 @@ from kubewright.api.builtin import core_v1
 from kubewright.devcluster import SCENARIO_ANNOTATION, PodScenario
 from kubewright.devserver import Match
 from kubewright.testing import Cluster, embedded, virtual_time
-from kubewright.testing.failure_report import differences, folded
+from kubewright.testing.failure_report import ObjectHistory, folded
 
 
 class LampSpec(kw.Model):
@@ -121,13 +121,14 @@ async def test_an_error_in_a_condition_is_raised_at_once(cluster: Cluster) -> No
         await cluster.eventually(core_v1.ConfigMap, "list", lambda it: len(it.data) / 0)
 
 
-def test_differences_leave_out_resource_versions() -> None:
-    before = {"metadata": {"resourceVersion": "1", "labels": {"a": "b"}}, "spec": {"size": 1}}
-    after = {"metadata": {"resourceVersion": "2"}, "spec": {"size": 2, "list": ["x"]}}
-    assert list(differences(before, after)) == [
-        'metadata.labels: {"a": "b"} -> nothing',
-        "spec.size: 1 -> 2",
-        'spec.list: nothing -> ["x"]',
+def test_a_history_has_the_fields_that_changed_without_resource_versions() -> None:
+    history = ObjectHistory(began=0.0)
+    history.see({"metadata": {"resourceVersion": "1", "labels": {"a": "b"}}, "spec": {"size": 1}}, 1.0)
+    history.see({"metadata": {"resourceVersion": "2"}, "spec": {"size": 2, "text": "x" * 200}}, 2.0)
+    assert list(history.lines) == [
+        '  2.00 s: metadata.labels: {"a": "b"} -> nothing',
+        "  2.00 s: spec.size: 1 -> 2",
+        f'  2.00 s: spec.text: nothing -> "{"x" * 96}...',
     ]
 
 

@@ -1,12 +1,18 @@
 """Simulations: the same seed gives the same run, crashes are real, and what never ends fails."""
 
 import asyncio
+import gc
+import logging
 import random
 import secrets
+import socket
+import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable
+import weakref
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from datetime import timedelta
 
 import pytest
@@ -30,6 +36,7 @@ from kubewright.testing import (
     outcome_of,
     simulate,
 )
+from kubewright.testing.proving import ProofError, Prover
 from kubewright.testing.simulation.loop import SimulationLoop
 
 
@@ -186,6 +193,60 @@ def test_every_single_crash_point_ends_in_the_same_state() -> None:
     for crash in range(1, min(requests, 12) + 1):
         for when in ("before", "after"):
             assert simulate(lambda sim: scenario(sim, crash, when))[1] == expected  # noqa: B023 (called at once)
+
+
+def test_a_simulation_leaves_nothing_in_memory(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(sim: Simulation) -> weakref.ref[Simulation]:
+        [replica] = await sim.start(operator_of(write_down))
+        await replica.wait_ready()
+        sim.faults.cut_watches(sim.operators(), how="reset")
+        replica.crash_at(2, "after")
+        await sim.cluster.create(bucket_named("photos"))
+        await sim.settled()
+        return weakref.ref(sim)
+
+    # A record that pytest keeps would hold the error of a broken watch, with all frames.
+    caplog.set_level(logging.CRITICAL, "kubewright")
+    left = [simulate(scenario, seed) for seed in range(3)]
+    gc.collect()
+    assert [ref() for ref in left] == [None] * 3
+
+
+def test_a_generator_that_outlives_its_simulation_is_removed_without_an_error(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL, "kubewright")
+    errors: list[object] = []
+
+    async def history(held: asyncio.Event) -> AsyncGenerator[None]:
+        await held.wait()
+        yield
+
+    async def check(held: asyncio.Event) -> None:
+        async with aclosing(history(held)) as pages:
+            async for _ in pages:
+                pass
+
+    async def watch(held: asyncio.Event) -> AsyncGenerator[None]:
+        await check(held)
+        yield
+
+    async def follow(watching: AsyncGenerator[None]) -> None:
+        async for _ in watching:
+            pass
+
+    async def scenario(sim: Simulation) -> AsyncGenerator[None]:
+        watching = watch(asyncio.Event())
+        following = asyncio.create_task(follow(watching))
+        await asyncio.sleep(1)
+        assert not following.done()
+        return watching
+
+    outliving = simulate(scenario)
+    monkeypatch.setattr(sys, "unraisablehook", errors.append)
+    del outliving
+    gc.collect()
+    assert errors == []
 
 
 def test_a_paused_replica_does_nothing_until_it_is_resumed() -> None:
@@ -460,3 +521,41 @@ def test_leftovers_of_an_operator_are_named() -> None:
         nothing_left(sim.world, before)
 
     simulate(scenario)
+
+
+async def count_for_ever(bucket: Bucket, ctx: kw.Context) -> None:
+    number = 0
+    while True:
+        number += 1
+
+
+def test_code_that_never_awaits_ends_the_simulation_with_its_line() -> None:
+    async def scenario(sim: Simulation) -> None:
+        await sim.start(operator_of(count_for_ever))
+        await sim.cluster.create(bucket_named("photos"))
+        await sim.settled()
+
+    with pytest.raises(
+        SimulationError, match=r"test_simulation\.py:\d+: count_for_ever blocks the event loop"
+    ):
+        simulate(scenario)
+
+
+async def call_a_server(bucket: Bucket, ctx: kw.Context) -> None:
+    await asyncio.open_connection("accounts.example.com", 443)
+
+
+def call_a_server_blocking() -> None:
+    socket.create_connection(("127.0.0.1", 9))
+
+
+async def call_a_server_in_a_thread(bucket: Bucket, ctx: kw.Context) -> None:
+    await ctx.run_sync(call_a_server_blocking)
+
+
+@pytest.mark.parametrize("reconcile", [call_a_server, call_a_server_in_a_thread])
+def test_a_connection_to_a_real_server_is_refused(reconcile: Callable[..., object]) -> None:
+    with pytest.raises(
+        ProofError, match=r"(?s)the operator tried to connect to .*kubewright.testing.External"
+    ):
+        Prover(operator_of(reconcile), [to_wire(bucket_named("photos"))]).undisturbed()

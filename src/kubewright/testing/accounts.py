@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from kubewright.api import Forbidden, Meta, PolicyRule, lease_rules
+from kubewright.api import Forbidden, Meta, PolicyRule, lease_rules, rights_of
 from kubewright.api.builtin import authorization_v1, core_v1, rbac_v1
 from kubewright.client import Client, ClusterConfig
-from kubewright.controller import Operator, rules_for
+from kubewright.controller import Operator, disruption_rules, rules_for
 from kubewright.webhook import certificate_rules, registration_rules, webhook_rules
 
 _POLL, _TIMEOUT = 0.02, 30.0
@@ -24,10 +24,7 @@ async def grant(client: Client, config: ClusterConfig, operator: Operator, names
     name = _account(operator)
     account = core_v1.ServiceAccount(Meta(name, namespace=namespace))
     await client.apply(account, field_manager="kubewright-testing")
-    rules, own = (
-        _rules(operator),
-        [*lease_rules(operator.name), *certificate_rules(operator.name, operator.webhooks)],
-    )
+    rules, own = _rules(operator), _own_rules(operator)
     await _bind(client, f"{namespace}-{name}", rules, account, cluster=True)
     await _bind(client, f"{name}-own-objects", own, account, cluster=False)
     for granted in (rules, own):
@@ -46,7 +43,14 @@ async def revoke(client: Client, operator: Operator, namespace: str) -> None:
     await client.delete(rbac_v1.ClusterRoleBinding, name)
     await client.delete(rbac_v1.ClusterRole, name)
     # A new grant of the same rules must not use the account that is being removed.
-    await _wait(client, account, _rules(operator), allowed=False)
+    own = rights_of(_own_rules(operator))
+    revoked = [rule for rule in _rules(operator) if rights_of([rule]).isdisjoint(own)]
+    await _wait(client, account, revoked, allowed=False)
+
+
+def user_of(operator: Operator, namespace: str) -> str:
+    """Return the user that an operator runs as."""
+    return f"system:serviceaccount:{namespace}:{_account(operator)}"
 
 
 def _account(operator: Operator) -> str:
@@ -59,6 +63,15 @@ def _rules(operator: Operator) -> list[PolicyRule]:
         *rules_for(operator),
         *webhook_rules(operator.name, operator.webhooks),
         *registration_rules(operator.name, operator.webhooks),
+    ]
+
+
+def _own_rules(operator: Operator) -> list[PolicyRule]:
+    """Return the rules for objects of the operator itself, in its namespace."""
+    return [
+        *lease_rules(operator.name, sharded=operator.shards is not None),
+        *disruption_rules(operator),
+        *certificate_rules(operator.name, operator.webhooks),
     ]
 
 

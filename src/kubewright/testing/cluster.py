@@ -16,15 +16,19 @@ from kubewright.api import CUSTOM_RESOURCE_DEFINITION, JsonObject, Kind, NotFoun
 from kubewright.client import Client, ClusterConfig
 from kubewright.client.recording import VARIABLE, Recording
 from kubewright.controller import Operator
+from kubewright.devcluster import Scratch
 from kubewright.devserver import Faults
 from kubewright.documents import read_yaml
 from kubewright.manager import Manager, ManagerOptions, WebhookOptions
 from kubewright.schema import crd
-from kubewright.testing.accounts import grant, revoke
+from kubewright.testing.accounts import grant, revoke, user_of
+from kubewright.testing.disturbed import LONGEST, DisturbedRun
 from kubewright.testing.environments import ServerName
 from kubewright.testing.failure_report import ObjectHistory, describe_failure
+from kubewright.testing.fault_proxy import FaultProxy
+from kubewright.testing.operator_program import ReplicaSettings, load_reference
 from kubewright.testing.recorder import Recorder
-from kubewright.testing.virtual_time import OnOneLoop
+from kubewright.testing.virtual_time import OnOneLoop, VirtualTimeLoop
 from kubewright.testing.waiting import DEFAULT_TIMEOUT, POLL_INTERVAL, comes_of_absence, poll
 
 T = TypeVar("T", bound=Object)
@@ -56,13 +60,14 @@ class Cluster(OnOneLoop):
         self.log: deque[str] = deque(maxlen=200)
         """The last lines of the operators that run here."""
         self._recorder = Recorder(self.log)
+        self._runs: list[DisturbedRun] = []
 
     @property
     def faults(self) -> Faults:
         """Inject faults: requests that fail, are slow or lost, watches that end, a stale server."""
         if self._faults is None:
             raise RuntimeError(
-                "faults would strike other tests too: use a cluster of the test's own, by `embedded_cluster` or `embedded()`"
+                "faults would affect other tests too: use a cluster of the test's own, by `embedded_cluster` or `embedded()`"
             )
         return self._faults
 
@@ -78,6 +83,7 @@ class Cluster(OnOneLoop):
     ) -> AsyncGenerator[Manager, None]:
         """Run an operator in this namespace or `everywhere`; install its CRDs before, unless `install=False`.
 
+        An operator with namespaces by label runs in those namespaces.
         It runs as a ServiceAccount with only the rules of its declarations, unless `as_admin`. Its requests are
         appended to the file in KUBEWRIGHT_RECORD_ACCESS, which `kubewright rbac verify` reads.
         """
@@ -92,7 +98,8 @@ class Cluster(OnOneLoop):
             health_probe_bind_address=_OFF,
             webhooks=WebhookOptions(bind_address=_ANY_PORT),
         )
-        if not everywhere and not chosen.namespaces:
+        follows = operator.namespaces is not None or chosen.namespace_selector is not None
+        if not everywhere and not chosen.namespaces and not follows:
             chosen = replace(chosen, namespaces=(self.namespace,))
         if self.server != "existing" and chosen.webhooks.reach is None:
             chosen = replace(chosen, webhooks=msgspec.structs.replace(chosen.webhooks, reach="url"))
@@ -120,6 +127,61 @@ class Cluster(OnOneLoop):
                     await revoke(self.client, operator, self.namespace)
                 if path := os.environ.get(VARIABLE):
                     await asyncio.to_thread(asked.append_to, Path(path), operator.name)
+
+    @asynccontextmanager
+    async def disturbed(
+        self, target: str, *, replicas: int = 1, everywhere: bool = False, longest: float = LONGEST
+    ) -> AsyncGenerator[DisturbedRun, None]:
+        """Run an operator in processes of its own, behind a proxy that a `Plan` injects faults into, on any server.
+
+        `target` is `module:object`, an Operator or a function that returns one, which the processes import. It runs in this
+        namespace or `everywhere`, as a ServiceAccount with only the rules of its declarations; its CRDs are installed
+        before. Several replicas elect a leader. The faults strike no requests but those of this operator.
+
+        A plan takes real time here: what lasts longer than `longest` seconds in it, a fault, a delay or the pause before
+        a fault, is shortened to that. A lease lasts 4 seconds, so only a longer pause makes a leader lose it.
+        """
+        if replicas < 1:
+            raise ValueError(f"replicas={replicas}: expected at least 1")
+        if isinstance(asyncio.get_running_loop(), VirtualTimeLoop):
+            raise RuntimeError("processes run in real time: use `disturbed` in a test without `virtual_time`")
+        operator = await asyncio.to_thread(load_reference, target)
+        await self.install(operator)
+        settings = ReplicaSettings(
+            name=operator.name,
+            target=target,
+            kubeconfig="",
+            report="",
+            namespaces=() if everywhere or operator.namespaces is not None else (self.namespace,),
+            elects=replicas > 1 or operator.shards is not None,
+            local=self.server != "existing",
+        )
+        failure: BaseException | None = None
+        scratch = await asyncio.to_thread(Scratch.create, "kubewright-disturbed-")
+        try:
+            config = await grant(self.client, self.config, operator, self.namespace)
+            user = user_of(operator, self.namespace)
+            async with FaultProxy(config) as proxy, asyncio.TaskGroup() as group:
+                run = DisturbedRun(proxy, self.client, self.namespace, self.log, longest)
+                self._runs.append(run)
+                try:
+                    await run.start(group, settings, user=user, replicas=replicas, folder=scratch.path)
+                    yield run
+                except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit):
+                    raise
+                except BaseException as error:
+                    # Raise the test's own exception instead of an exception group; pytest's outcomes are not Exceptions.
+                    failure = error
+                finally:
+                    self._runs.remove(run)
+                run.stop()
+            if failure is not None:
+                raise failure
+        finally:
+            # A cluster of the test's own is deleted entirely, and its injected faults could fail the requests.
+            if self._faults is None:
+                await revoke(self.client, operator, self.namespace)
+            await asyncio.to_thread(scratch.close)
 
     async def install(self, *installed: Operator | type[Object] | Path) -> None:
         """Install the CRDs of operators, of single kinds, or in files, and wait until they are served.
@@ -286,12 +348,16 @@ class Cluster(OnOneLoop):
             return found
         known = kind_of(kind)
         namespace = self.namespace if known.namespaced else ""
-        story = await describe_failure(self.client, known, name, namespace, list(self.log), history)
+        log = [*self.log, *await asyncio.to_thread(self._lines_of_processes)]
+        story = await describe_failure(self.client, known, name, namespace, log, history)
         hindrance = history.hindrance if history else None
         why = f": {type(hindrance).__name__}: {hindrance}" if hindrance else ""
         raise AssertionError(
             f"{known.kind} {name} {failure} within {timeout:g} s{why}\n{story}"
         ) from hindrance
+
+    def _lines_of_processes(self) -> list[str]:
+        return [line for run in self._runs for line in run.log_lines()]
 
 
 async def _until_ready(manager: Manager, work: asyncio.Task[None]) -> None:

@@ -32,8 +32,9 @@ def etcd() -> list[str]:
     ]
 
 
-def api_server(directory: Path, port: int) -> list[str]:
+def api_server(directory: Path, port: int, feature_gates: Mapping[str, bool]) -> list[str]:
     """Return kube-apiserver's flags: a cluster's defaults, with RBAC, certificates and static tokens."""
+    gates = ",".join(f"{name}={str(value).lower()}" for name, value in feature_gates.items())
     return [
         f"--etcd-servers=unix://{directory}/{_CLIENTS}",
         "--etcd-count-metric-poll-period=0",
@@ -54,6 +55,7 @@ def api_server(directory: Path, port: int) -> list[str]:
         "--service-cluster-ip-range=10.0.0.0/16",
         "--allow-privileged=true",
         "--profiling=false",
+        *([f"--feature-gates={gates}"] if gates else ()),
     ]
 
 

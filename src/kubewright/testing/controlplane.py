@@ -4,10 +4,12 @@ import asyncio
 import contextlib
 import os
 import random
+import re
 import secrets
 import shutil
 import socket
 import ssl
+import subprocess
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -21,13 +23,16 @@ from kubewright.devcluster import Scratch
 from kubewright.devserver.data import RELEASE
 from kubewright.testing import components
 from kubewright.testing.processes import Process, ProcessError
+from kubewright.testing.releases import minor_of, selected_release
 
-# The release that `scripts/control-plane build` builds by default.
+# The release that the project is built on, which `scripts/control-plane build` builds by default.
 KUBERNETES = f"v{RELEASE}"
 ADMIN = "kubernetes-admin"
+SHARDED_LIST_AND_WATCH = "ShardedListAndWatch"
 SERVERS = ("etcd", "kube-apiserver")
 CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
 
+_SHARDED_SINCE = (1, 36)
 # kube-apiserver stops gracefully only after the last watch has ended, which may take a minute.
 _API_SERVER_GRACE = 1.0
 # Below the ephemeral ports, so that no outgoing connection takes the port while the API server is restarted.
@@ -43,16 +48,56 @@ class ControlPlaneError(RuntimeError):
     """The control plane could not be started, or a component of it exited."""
 
 
-def binaries_folder(version: str = KUBERNETES) -> Path:
-    """Return the cache directory for the binaries of a Kubernetes release."""
+def binaries_folder(version: str = "") -> Path:
+    """Return the cache directory for the binaries of a Kubernetes release, by default of the selected one."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "kubewright" / "control-plane" / version
+    release = version.removeprefix("v") or selected_release() or RELEASE
+    return Path(cache) / "kubewright" / "control-plane" / f"v{release}"
 
 
 def find_binaries() -> Path | None:
-    """Return a directory with etcd and kube-apiserver: KUBEBUILDER_ASSETS, otherwise the cache."""
-    folder = _default_folder()
+    """Return a directory with etcd and kube-apiserver, None if there is none.
+
+    It is the cache of the release that KUBEWRIGHT_KUBERNETES selects, otherwise KUBEBUILDER_ASSETS, otherwise the cache
+    of the project's release.
+    """
+    folder = default_folder()
     return None if missing_binaries(folder, SERVERS) else folder
+
+
+def default_folder() -> Path:
+    """Return the directory in which the binaries are expected, as `find_binaries` chooses it."""
+    assets = os.environ.get("KUBEBUILDER_ASSETS")
+    return Path(assets) if assets and selected_release() is None else binaries_folder()
+
+
+def release_of_binaries(folder: Path) -> str:
+    """Return the Kubernetes release of a directory's kube-apiserver, as it reports it."""
+    program = folder / "kube-apiserver"
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    name, _, version = done.stdout.strip().rpartition(" ")
+    if done.returncode != 0 or name != "Kubernetes":
+        raise ControlPlaneError(f"{program} --version did not print a version: {done.stdout}{done.stderr}")
+    return version.removeprefix("v")
+
+
+def default_feature_gates(folder: Path) -> dict[str, bool]:
+    """Return the feature gates that a control plane is started with: alpha features that operators use if they are on.
+
+    A gate that the release does not know would keep the API server from starting.
+    """
+    name = folder.name.removeprefix("v")
+    try:
+        release = name if re.fullmatch(r"1\.\d+\.\d+", name) else release_of_binaries(folder)
+    except ControlPlaneError:
+        return {}
+    return {SHARDED_LIST_AND_WATCH: True} if minor_of(release) >= _SHARDED_SINCE else {}
+
+
+def build_command(folder: Path) -> str:
+    """Return the command that builds the binaries of a directory, if it is the cache of a release."""
+    release = folder.name.removeprefix("v") if folder == binaries_folder(folder.name) else RELEASE
+    return "scripts/control-plane build" + ("" if release == RELEASE else f" --kubernetes {release}")
 
 
 def missing_binaries(folder: Path, names: Sequence[str]) -> list[str]:
@@ -65,6 +110,7 @@ class ControlPlane:
 
     Each of `users` (name to groups) has a bearer token in `tokens`; `add_user` issues certificates at any time.
     Without `controllers` only the first two run: namespaces then get no ServiceAccount, and Pods are rejected.
+    `feature_gates` of the API server are by default those of `default_feature_gates`.
     A controller that ends by itself is started again, as the kubelet of a control plane node does: kube-scheduler
     exits on purpose when a Pod was replaced by another of the same name while its watch was interrupted.
     """
@@ -76,13 +122,15 @@ class ControlPlane:
         controllers: bool = True,
         users: Mapping[str, Sequence[str]] | None = None,
         api_server_flags: Sequence[str] = (),
+        feature_gates: Mapping[str, bool] | None = None,
         timeout: float = 60.0,
     ) -> None:
-        self.binaries: Path = binaries or _default_folder()
+        self.binaries: Path = binaries or default_folder()
         self.tokens: dict[str, str] = {user: secrets.token_urlsafe(24) for user in users or {}}
         self._names = (*SERVERS, *CONTROLLERS) if controllers else SERVERS
         self._users = dict(users or {})
         self._flags = list(api_server_flags)
+        self._feature_gates = feature_gates
         self._timeout = timeout
         self._authority = Authority.create()
         self._directory: Path | None = None
@@ -119,7 +167,7 @@ class ControlPlane:
         missing = await asyncio.to_thread(missing_binaries, self.binaries, self._names)
         if missing:
             raise ControlPlaneError(
-                f"{self.binaries} lacks {', '.join(missing)}: run `scripts/control-plane build`"
+                f"{self.binaries} lacks {', '.join(missing)}: run `{build_command(self.binaries)}`"
             )
         async with contextlib.AsyncExitStack() as resources:
             scratch = await asyncio.to_thread(Scratch.create, "kubewright-control-plane-")
@@ -152,9 +200,14 @@ class ControlPlane:
         """Stop the API server; its port and its data are kept. A grace of 0 kills it."""
         await self._processes["kube-apiserver"].stop(grace=grace)
 
-    async def start_api_server(self) -> None:
-        """Start the API server again on the same port, and wait until it is ready."""
+    async def start_api_server(self, *, feature_gates: Mapping[str, bool] | None = None) -> None:
+        """Start the API server again on the same port, and wait until it is ready.
+
+        `feature_gates` replaces those that it ran with.
+        """
         process = self._processes["kube-apiserver"]
+        if feature_gates is not None:
+            process.set_command(self._api_server(feature_gates))
         if not process.running:
             await process.start()
         await self._wait_for("/readyz")
@@ -215,20 +268,30 @@ class ControlPlane:
         self._write_user(components.CONTROLLER_MANAGER)
         self._write_user(components.SCHEDULER)
         self._tls.load_cert_chain(self.directory / f"{ADMIN}.crt", self.directory / f"{ADMIN}.key")
-        flags = {
-            "etcd": components.etcd(),
-            "kube-apiserver": [*components.api_server(self.directory, self._port), *self._flags],
-            "kube-controller-manager": components.controller_manager(),
-            "kube-scheduler": components.scheduler(),
+        gates = self._feature_gates
+        if gates is None:
+            gates = default_feature_gates(self.binaries)
+        commands: dict[str, list[str | Path]] = {
+            "etcd": [self.binaries / "etcd", *components.etcd()],
+            "kube-apiserver": self._api_server(gates),
+            "kube-controller-manager": [
+                self.binaries / "kube-controller-manager",
+                *components.controller_manager(),
+            ],
+            "kube-scheduler": [self.binaries / "kube-scheduler", *components.scheduler()],
         }
         self._processes = {
             name: Process(
-                [self.binaries / name, *flags[name]],
+                commands[name],
                 log=self.directory / f"{name}.log",
                 directory=self.directory,
             )
             for name in self._names
         }
+
+    def _api_server(self, gates: Mapping[str, bool]) -> list[str | Path]:
+        flags = components.api_server(self.directory, self._port, gates)
+        return [self.binaries / "kube-apiserver", *flags, *self._flags]
 
     async def _start(self) -> None:
         await self._processes["etcd"].start()
@@ -293,11 +356,6 @@ class ControlPlane:
         path.touch(mode=0o600)
         path.write_bytes(data)
         return path
-
-
-def _default_folder() -> Path:
-    assets = os.environ.get("KUBEBUILDER_ASSETS")
-    return Path(assets) if assets else binaries_folder()
 
 
 def _free_port() -> int:

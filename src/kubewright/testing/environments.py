@@ -11,11 +11,62 @@ import yaml
 
 from kubewright.client import Client, load_config
 from kubewright.devcluster import DevCluster, Scratch, kubelet_operator, register_nodes
+from kubewright.devserver import KubernetesRelease, UnknownReleaseError
+from kubewright.devserver.data import RELEASE
 from kubewright.manager import Manager, ManagerOptions
-from kubewright.testing.controlplane import ControlPlane
+from kubewright.testing.controlplane import (
+    CONTROLLERS,
+    SERVERS,
+    ControlPlane,
+    build_command,
+    default_folder,
+    missing_binaries,
+    release_of_binaries,
+)
+from kubewright.testing.releases import ReleaseError, selected_release
 
 ServerName = Literal["embedded", "real", "existing"]
 _OFF = "0"
+
+
+def check_release(server: ServerName) -> None:
+    """Raise ReleaseError if the server does not run, or cannot run here, the selected release."""
+    release = selected_release()
+    if release is None:
+        return
+    if server == "existing":
+        raise ReleaseError(
+            "an existing cluster has its own Kubernetes version: --kubernetes does not select it"
+        )
+    if server == "embedded":
+        check_embedded(release)
+    folder = default_folder()
+    if server == "real" and (missing := missing_binaries(folder, (*SERVERS, *CONTROLLERS))):
+        raise ReleaseError(
+            f"Kubernetes {release} is not built: {folder} lacks {', '.join(missing)}. Run `{build_command(folder)}`"
+        )
+
+
+def check_embedded(release: str) -> None:
+    """Raise ReleaseError if the embedded server does not know a release."""
+    try:
+        KubernetesRelease.find(release)
+    except UnknownReleaseError as error:
+        raise ReleaseError(f"the embedded server: {error}") from None
+
+
+async def server_release(server: ServerName) -> str:
+    """Return the Kubernetes release of a server, such as `1.33.13`; only an existing cluster is asked for it."""
+    if server == "existing":
+        async with AsyncExitStack() as stack:
+            config = await asyncio.to_thread(load_config, await ExistingEnvironment().start(stack))
+            client = await stack.enter_async_context(Client(config))
+            return (await client.server_version()).git_version.removeprefix("v")
+    if (release := selected_release()) is not None:
+        return release
+    if server == "real" and "KUBEBUILDER_ASSETS" in os.environ:
+        return await asyncio.to_thread(release_of_binaries, default_folder())
+    return RELEASE
 
 
 class Environment(ABC):
@@ -37,7 +88,7 @@ class EmbeddedEnvironment(Environment):
         """Start the dev cluster."""
         scratch = await asyncio.to_thread(Scratch.create, "kubewright-embedded-")
         stack.push_async_callback(asyncio.to_thread, scratch.close)
-        cluster = await stack.enter_async_context(DevCluster())
+        cluster = await stack.enter_async_context(DevCluster(kubernetes=selected_release() or ""))
         path = scratch.path / "kubeconfig"
         await asyncio.to_thread(path.write_text, yaml.safe_dump(cluster.kubeconfig()))
         return path

@@ -4,24 +4,24 @@ import itertools
 import json
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from textwrap import indent
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import yaml
 
 from kubewright.api import Kind, KubewrightError, Object, to_wire
 from kubewright.client import Client
+from kubewright.journal import FieldChange, changed_fields
 from kubewright.testing.recorder import HAPPENED
 
 _EVENTS = Kind(group="", version="v1", kind="Event", plural="events", builtin=True)
 _SKIPPED = ("managedFields", "uid", "resourceVersion")
 
-
 _CHANGES = 12
 _LINES = 20
-_MISSING = object()
+_WIDTH = 100
 
 
 class ObjectHistory:
@@ -38,27 +38,18 @@ class ObjectHistory:
         """Record what differs from the state that was seen last."""
         state = found if isinstance(found, dict) else to_wire(found)
         if self._last is not None and state != self._last:
-            for line in differences(self._last, state):
-                self.lines.append(f"  {now - self._began:.2f} s: {line}")
+            for change in changed_fields(self._last, state):
+                self.lines.append(f"  {now - self._began:.2f} s: {_line_of(change)}")
         self._last = state
 
 
-def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
-    """Yield each field that has changed, except for those that the server changes with every write."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        old, new = cast("dict[str, Any]", before), cast("dict[str, Any]", after)
-        for key in {**old, **new}:
-            if not (path == "metadata" and key in _SKIPPED):
-                yield from differences(
-                    old.get(key, _MISSING), new.get(key, _MISSING), f"{path}.{key}" if path else key
-                )
-    elif before != after:
-        yield f"{path}: {_shown(before)} -> {_shown(after)}"
+def _line_of(change: FieldChange) -> str:
+    return f"{change.path}: {_shown(change.before)} -> {_shown(change.after)}"
 
 
 def _shown(value: Any) -> str:
-    text = "nothing" if value is _MISSING else json.dumps(value, default=str)
-    return text if len(text) <= 100 else f"{text[:97]}..."
+    text = "nothing" if value is None else json.dumps(value, default=str)
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
 
 
 async def describe_failure(

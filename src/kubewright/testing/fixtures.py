@@ -10,12 +10,19 @@ from kubewright.testing.cluster import Cluster
 from kubewright.testing.environments import ServerName
 from kubewright.testing.hosting import RunningEnvironment
 from kubewright.testing.isolation import embedded, isolated
+from kubewright.testing.plugin import release_under_test
 
 
 @pytest.fixture(scope="session")
 def server_name(request: pytest.FixtureRequest) -> ServerName:
     """Return the chosen server: embedded, real or existing."""
     return cast(ServerName, request.config.getoption("--server"))
+
+
+@pytest.fixture(scope="session")
+def kubernetes_version(request: pytest.FixtureRequest, server_name: ServerName) -> str:
+    """Return the Kubernetes release of the chosen server, such as `1.33.13`."""
+    return release_under_test(request.config)
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from kubewright.devcluster import DevCluster, Scratch
 from kubewright.devserver import Faults, Server
 from kubewright.testing.cluster import Cluster
 from kubewright.testing.environments import ServerName
+from kubewright.testing.releases import selected_release
 
 # Not the operators' own, so that a fault can match theirs alone.
 _USER_AGENT = "kubewright-testing/0.1"
@@ -48,21 +49,27 @@ async def isolated(
 
 @asynccontextmanager
 async def embedded(
-    *, controllers: bool = True, nodes: int = 1, programs: Mapping[str, str] | None = None
+    *,
+    controllers: bool = True,
+    nodes: int = 1,
+    programs: Mapping[str, str] | None = None,
+    kubernetes: str = "",
 ) -> AsyncGenerator[Cluster, None]:
     """Run a dev cluster in the current event loop, with fault injection and, under `virtual_time`, with a virtual clock.
 
     With `controllers=False` only the API server runs: Deployments get no Pods, deleted owners leave their children, and
     a deleted namespace stays. `programs` says what programs and images do in simulated containers:
-    `{"migrate": "sleep 3; exit 1"}`.
+    `{"migrate": "sleep 3; exit 1"}`. `kubernetes` is the version that is served, such as `"1.33"`; by default the one that
+    `pytest --kubernetes` selects.
     """
+    version = kubernetes or selected_release() or ""
     scratch = await asyncio.to_thread(Scratch.create, "kubewright-embedded-")
     try:
         # Without controllers no namespace gets the ServiceAccount that the plugin gives to Pods.
         running = (
-            DevCluster(nodes=nodes, programs=programs)
+            DevCluster(kubernetes=version, nodes=nodes, programs=programs)
             if controllers
-            else Server(disable_admission_plugins=("ServiceAccount",))
+            else Server(kubernetes=version, disable_admission_plugins=("ServiceAccount",))
         )
         async with running as started:
             path = scratch.path / "kubeconfig"

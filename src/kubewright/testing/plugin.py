@@ -1,21 +1,35 @@
-"""The pytest plugin: the option that selects the server, reports of failures, and fixtures if pytest-asyncio is installed."""
+"""The pytest plugin: options that select the server, reports of failures, and fixtures if pytest-asyncio is installed."""
 
+import asyncio
 import inspect
 import re
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
+from typing import cast
 
 import pytest
 
 from kubewright.api import KubewrightError
+from kubewright.testing.environments import ServerName, check_release, server_release
 from kubewright.testing.recorder import HAPPENED
+from kubewright.testing.releases import (
+    MARK,
+    VARIABLE,
+    ReleaseError,
+    check_mark,
+    reason_to_skip,
+    select_release,
+    supported_releases,
+)
 
 SEEDS_MARK = "kubewright_seeds"
 FIXTURES = frozenset({"cluster", "embedded_cluster", "module_cluster", "session_cluster"})
 _RECORD = re.compile(r"(DEBUG|INFO|WARNING|ERROR|CRITICAL)\s+(?P<logger>[\w.]+):\S+:\d+ ")
 """The first line of a record in pytest's default format of captured logs."""
+_RELEASE = pytest.StashKey[str]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -26,6 +40,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("embedded", "real", "existing"),
         default="embedded",
         help="run on the embedded server, on a real control plane, or on the current kubeconfig context",
+    )
+    releases = list(supported_releases())
+    group.addoption(
+        "--kubernetes",
+        metavar="VERSION",
+        help=f"run on this Kubernetes version, {releases[0]} to {releases[-1]} or a release of them"
+        f" (default: {VARIABLE}, otherwise {releases[-1]})",
     )
     group.addoption(
         "--seeds", type=int, help="run this many seeds of each simulation, instead of its own number"
@@ -46,10 +67,42 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the fixtures, which are coroutines, if pytest-asyncio is installed to run them."""
+    """Select the Kubernetes release, and register the fixtures if pytest-asyncio is installed to run them."""
     config.addinivalue_line("markers", f"{SEEDS_MARK}(count): run a simulation with this many seeds")
+    config.addinivalue_line(
+        "markers",
+        f"{MARK}(since, until): run only on Kubernetes versions from `since` to `until`, each optional",
+    )
+    try:
+        if version := config.getoption("--kubernetes"):
+            select_release(version)
+        check_release(_server(config))
+    except ReleaseError as error:
+        raise pytest.UsageError(str(error)) from None
     if find_spec("pytest_asyncio") is not None:
         config.pluginmanager.import_plugin("kubewright.testing.fixtures")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test that needs another Kubernetes version, before its fixtures are set up."""
+    for mark in item.iter_markers(MARK):
+        try:
+            check_mark(mark.args, mark.kwargs)
+        except ReleaseError as error:
+            pytest.fail(f"{item.nodeid}: {error}", pytrace=False)
+        if reason := reason_to_skip(release_under_test(item.config), **mark.kwargs):
+            # Not `pytest.skip`: pytest itself reports a marker at the line of the test.
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def release_under_test(config: pytest.Config) -> str:
+    """Return the Kubernetes release of the chosen server; an existing cluster is asked for it once."""
+    if _RELEASE not in config.stash:
+        # In a thread, because this one may have an event loop that belongs to tests.
+        with ThreadPoolExecutor(1) as thread:
+            config.stash[_RELEASE] = thread.submit(asyncio.run, server_release(_server(config))).result()
+    return config.stash[_RELEASE]
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -84,6 +137,10 @@ def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str
         and collector.config.pluginmanager.has_plugin("asyncio")
     ):
         pytest.mark.asyncio(obj)
+
+
+def _server(config: pytest.Config) -> ServerName:
+    return cast(ServerName, config.getoption("--server"))
 
 
 def _without_our_records(captured: str) -> str:

@@ -5,7 +5,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 # The kernel kills the child when its parent ends for any reason. This is set in a separate process and not in
@@ -25,12 +25,24 @@ class ProcessError(RuntimeError):
 class Process:
     """One child process with its output in a log file."""
 
-    def __init__(self, command: Sequence[str | Path], *, log: Path, directory: Path) -> None:
+    def __init__(
+        self,
+        command: Sequence[str | Path],
+        *,
+        log: Path,
+        directory: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.name: str = Path(command[0]).name
         self.log = log
         self._command = [str(part) for part in command]
         self._directory = directory
+        self._environment = environment
         self._process: asyncio.subprocess.Process | None = None
+
+    def set_command(self, command: Sequence[str | Path]) -> None:
+        """Use another command line from the next start on."""
+        self._command = [str(part) for part in command]
 
     @property
     def running(self) -> bool:
@@ -60,8 +72,20 @@ class Process:
                 stdout=output,
                 stderr=output,
                 cwd=self._directory,
+                env=self._environment,
                 start_new_session=True,
             )
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal, if the process runs."""
+        if self._process is not None and self.running:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(number)
+
+    async def wait(self) -> int:
+        """Wait until the process ends, and return its exit status; that of a signal is negative."""
+        assert self._process is not None, "the process was not started"
+        return await self._process.wait()
 
     async def stop(self, *, grace: float = 10.0) -> None:
         """Terminate the process and wait; kill it when the grace period is over or the wait is cancelled."""

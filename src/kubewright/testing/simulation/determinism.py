@@ -11,16 +11,38 @@ and the order of sets of strings, which is fixed by starting Python with PYTHONH
 import gc
 import os
 import random
+import socket
 import threading
 import time
+import uuid
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, Self
 
-from kubewright.testing.simulation.loop import SimulationLoop, current_process
+from kubewright.api import JsonObject
+from kubewright.testing.simulation.loop import SimulationLoop, current_process, refuse_connect
 
 EPOCH = 1_800_000_000.0
 """The time of day at which every simulation begins: 2027-01-15 08:00 UTC."""
+
+
+class UidsByName:
+    """Make uids from the names of objects, and from how often an object of that name was created.
+
+    So they are the same in each run, whatever its seed: names and values that an operator derives from a uid can be
+    compared.
+    """
+
+    def __init__(self) -> None:
+        self._created: Counter[str] = Counter()
+
+    def __call__(self, obj: JsonObject) -> str:
+        """Return the uid of a new object."""
+        metadata = obj["metadata"]
+        name = f"{obj.get('apiVersion')} {obj.get('kind')} {metadata.get('namespace')} {metadata.get('name')}"
+        self._created[name] += 1
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{name} {self._created[name]}"))
 
 
 class Determinism:
@@ -32,10 +54,13 @@ class Determinism:
         self._entropy = random.Random()
         self._stack = ExitStack()
 
-    def reseed(self) -> None:
-        """Seed the random numbers again, so that earlier draws, such as those of an import, have no influence."""
-        self._entropy.seed(f"entropy {self._seed}")
-        random.seed(f"random {self._seed}")
+    def reseed(self, part: str) -> None:
+        """Seed the random numbers of a part of the run, so that earlier draws, such as those of an import, have no influence.
+
+        Each part has a name of its own: two parts with the same numbers would give two objects the same uid.
+        """
+        self._entropy.seed(f"entropy {part} {self._seed}")
+        random.seed(f"random {part} {self._seed}")
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -50,11 +75,13 @@ class Determinism:
                 (time, "time_ns", lambda: int(self._wall_clock() * 1e9)),
                 (time, "monotonic", self._loop.time),
                 (time, "sleep", self._loop.sleep_blocking),
+                (socket.socket, "connect", refuse_connect),
             ):
                 before = getattr(module, name)
                 stack.callback(setattr, module, name, before)
                 setattr(module, name, _in_this_thread(value, before))
-            self.reseed()
+            self._loop.reseed = self.reseed
+            self.reseed("cluster")
             self._stack = stack.pop_all()
         return self
 
@@ -63,7 +90,7 @@ class Determinism:
 
     def _wall_clock(self) -> float:
         process = current_process()
-        return EPOCH + self._loop.time() + (process.clock_offset if process is not None else 0.0)
+        return EPOCH + self._loop.stamp() + (process.clock_offset if process is not None else 0.0)
 
 
 def _in_this_thread(replacement: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Callable
 
+from kubewright.api.sharding import Shards
 from kubewright.client import ClusterConfig
-from kubewright.election import ElectionOptions, ElectionThread, Leadership
+from kubewright.election import ElectionOptions, ElectionThread, Leadership, ShardElection
 
 _LOOK = 0.25
 
@@ -46,3 +47,34 @@ class SimulatedElection(ElectionThread):
             if self.leadership.clock() >= until:
                 self._end_process()
             await asyncio.sleep(_LOOK)
+
+
+class SimulatedShardElection(ShardElection):
+    """Run the elector of shards on the main loop, as `SimulatedElection` does."""
+
+    def __init__(
+        self,
+        config: ClusterConfig,
+        options: ElectionOptions,
+        shards: Shards,
+        *,
+        end_process: Callable[[], None],
+    ) -> None:
+        clock = asyncio.get_running_loop().time
+        super().__init__(config, options, shards, end_process=end_process, clock=clock)
+        self._running: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Start to take part."""
+        self._running = asyncio.get_running_loop().create_task(self._run_here(), name="election")
+
+    async def _wait_ended(self) -> None:
+        if self._running is not None:
+            await asyncio.wait([self._running], timeout=self._options.times.renew_deadline)
+
+    async def _run_here(self) -> None:
+        try:
+            await self._take_part()
+        except Exception as error:
+            if not self.failure.done():
+                self.failure.set_result(error)

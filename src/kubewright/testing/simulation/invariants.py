@@ -1,27 +1,23 @@
 """Checks that hold for every operator: after each write, or when everything is at rest.
 
 After each write: `sim.invariant(truthful_generation)`, `sim.invariant(nothing_doubled({"configmaps": 1}))`,
-`sim.invariant(one_controller)`. Undeclared access and hot loops fail every simulation without a check being added.
+`sim.invariant(one_controller)`, `sim.invariant(holds_shard(operator))`. Undeclared access and hot loops fail every simulation without a check being added.
 At rest: `stays_at_rest` (settles and then writes nothing, also not after a restart), `outcome_of` to compare the end of
 two runs, `nothing_left` after everything was deleted.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
-from kubewright.api import JsonObject
-from kubewright.election import LeaseLost
+from kubewright.api import JsonObject, kind_of
+from kubewright.controller import Operator
+from kubewright.election import LeaseLost, ShardNames
+from kubewright.testing.simulation.outcome import outcome_of
 from kubewright.testing.simulation.simulation import Simulation
 from kubewright.testing.simulation.world import World, Write
 
 Invariant = Callable[[World, Write], None]
-
-_SERVER_FIELDS = frozenset(
-    {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink"}
-)
-_TIMES = frozenset({"lastTransitionTime", "lastUpdateTime", "lastProbeTime", "startTime", "completionTime"})
-_NOT_COMPARED = frozenset({"leases.coordination.k8s.io", "events", "events.events.k8s.io"})
 
 
 def truthful_generation(world: World, write: Write) -> None:
@@ -74,6 +70,51 @@ def nothing_doubled(limits: Mapping[str, int]) -> Invariant:
     return check
 
 
+def holds_shard(operator: Operator) -> Invariant:
+    """Check that a replica writes for an object only while it holds the lease of a shard that the object is in.
+
+    An object of a reconciled kind is in the shard of its uid and a child in that of its controller's, or both in that of
+    their namespace. Other objects are not divided.
+    """
+    shards = operator.shards
+    if shards is None:
+        raise ValueError(f"operator {operator.name!r} has no shards")
+    kinds = [kind_of(controller.kind) for controller in operator.controllers]
+    reconciled = {(kind.group, kind.kind) for kind in kinds}
+    resources = {kind.resource for kind in kinds}
+    names = ShardNames(operator.name, shards)
+
+    def texts(write: Write) -> Iterable[str]:
+        metadata = write.object["metadata"]
+        found = [
+            owner["uid"]
+            for owner in metadata.get("ownerReferences") or ()
+            if owner.get("controller")
+            and (owner["apiVersion"].rpartition("/")[0], owner["kind"]) in reconciled
+        ]
+        # A new object has been in no shard yet: it is written for its controller.
+        if write.resource in resources and write.before is not None:
+            found.append(metadata["uid"])
+        return [metadata["namespace"]] if found and shards.by == "namespace" else found
+
+    def check(world: World, write: Write) -> None:
+        if write.writer not in world.operators:
+            return
+        leases = [names.shard(shards.number_of(text)) for text in texts(write)]
+        holders = [_holder(world, lease) for lease in leases]
+        assert not leases or any(holder.startswith(f"{write.writer}_") for holder in holders), (
+            f"{write.writer} writes {write.resource} {write.key} while "
+            + " and ".join(f"{holder!r} holds {lease}" for holder, lease in zip(holders, leases, strict=True))
+        )
+
+    return check
+
+
+def _holder(world: World, name: str) -> str:
+    lease = world.find("leases.coordination.k8s.io", name)
+    return "" if lease is None else lease["spec"].get("holderIdentity") or ""
+
+
 def healthy(sim: Simulation) -> None:
     """Check that no task failed unnoticed, and that no operator ended except by losing its lease."""
     assert not sim.loop.failures, f"unhandled: {sim.loop.failures[0]}"
@@ -97,43 +138,6 @@ async def stays_at_rest(sim: Simulation, seconds: float = 600.0) -> None:
 def _assert_no_writes(sim: Simulation, before: int, when: str) -> None:
     more = sim.world.work()[before:]
     assert not more, f"an operator at rest wrote {when}:\n" + "\n".join(str(write) for write in more[:20])
-
-
-def outcome_of(world: World, *, without: Iterable[str] = ()) -> dict[str, Any]:
-    """Return all objects without what differs from run to run: uids, versions, times.
-
-    Resources in `without` are left out, as are leases and events.
-    """
-    left_out = _NOT_COMPARED | set(without)
-    return {
-        f"{resource} {key}": _stable(obj)
-        for resource, key, obj in world.everything()
-        if resource not in left_out
-    }
-
-
-def _stable(obj: JsonObject) -> JsonObject:
-    generation = obj["metadata"].get("generation")
-    metadata = {name: value for name, value in obj["metadata"].items() if name not in _SERVER_FIELDS}
-    if owners := metadata.get("ownerReferences"):
-        metadata["ownerReferences"] = [
-            {name: value for name, value in owner.items() if name != "uid"} for owner in owners
-        ]
-    rest = {name: value for name, value in obj.items() if name != "metadata"}
-    return {**_without_times(rest, generation), "metadata": metadata}
-
-
-def _without_times(value: Any, generation: int | None) -> Any:
-    if isinstance(value, dict):
-        found = cast(JsonObject, value)
-        return {
-            name: (item == generation) if name == "observedGeneration" else _without_times(item, generation)
-            for name, item in found.items()
-            if name not in _TIMES
-        }
-    if isinstance(value, list):
-        return [_without_times(item, generation) for item in cast(list[Any], value)]
-    return value
 
 
 def nothing_left(world: World, before: Mapping[str, Any]) -> None:

@@ -14,14 +14,18 @@ fails; one in which no timer is left either has a deadlock and fails.
 
 import asyncio
 import contextvars
+import gc
 import heapq
 import logging
+import socket
 import sys
 from asyncio.events import _set_running_loop  # pyright: ignore[reportPrivateUsage] (it is there for event loops)
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable
 from contextlib import contextmanager, suppress
+from types import AsyncGeneratorType
 from typing import Any, NoReturn, TypeVar, TypeVarTuple, cast
+from weakref import WeakSet
 
 Ts = TypeVarTuple("Ts")
 R = TypeVar("R")
@@ -31,6 +35,7 @@ STEPS_PER_INSTANT = 200_000
 _CLOSING_ATTEMPTS = 20
 _RESOLUTION = 1e-9
 _INSTANT = 1e-3
+_TICK = 1e-6
 _log = logging.getLogger("kubewright.testing")
 
 
@@ -133,6 +138,11 @@ class _Handle(asyncio.TimerHandle):
         super().__init__(when, callback, args, loop, context)
         self.process: SimulatedProcess | None = _PROCESS.get() if context is None else context.get(_PROCESS)
 
+    @property
+    def callback(self) -> tuple[object, ...]:
+        """What is called, with its arguments."""
+        return self._callback, self._args
+
     def run(self) -> None:
         """Call it."""
         self._run()
@@ -173,6 +183,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         self._instant = 0.0
         self._slept: float | None = None
         self._processes: list[SimulatedProcess] = []
+        self._generators: WeakSet[AsyncGenerator[Any, Any]] = WeakSet()
         self._running = False
         self._stopping = False
         self._closed = False
@@ -180,6 +191,12 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         """Callbacks that have run."""
         self.explain: Callable[[], str] = lambda: ""
         """Describes what happened last, for errors."""
+        self.reseed: Callable[[str], None] = lambda part: None
+        """Seeds the random numbers of a part of the run."""
+        self.ticks: int = 0
+        """Messages that a schedule delivered; they take no time, so this gives them an order."""
+        self.on_idle: Callable[[], bool] | None = None
+        """Called before the clock moves: returns True if there may be something to run now."""
         self._failure: BaseException | None = None
         self.failures: list[dict[str, Any]] = []
         """Contexts passed to the exception handler: failures that no task waited for."""
@@ -193,6 +210,14 @@ class SimulationLoop(asyncio.AbstractEventLoop):
     def tasks_of(self, process: SimulatedProcess) -> list[asyncio.Task[Any]]:
         """Return the tasks of a process that have not ended."""
         return [task for task in self._tasks() if task.process is process]
+
+    def timers_of(self, process: SimulatedProcess | None) -> list[tuple[float, tuple[object, ...]]]:
+        """Return the timers of a process, with the time and the callback of each, the first due first."""
+        return [
+            (when, handle.callback)
+            for when, _, handle in sorted(self._timers, key=lambda timer: timer[:2])
+            if handle.process is process and not handle.cancelled()
+        ]
 
     def _tasks(self) -> "list[_Task[Any]]":
         found = [task for task in asyncio.all_tasks(self) if isinstance(task, _Task)]
@@ -218,7 +243,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         hooks = sys.get_asyncgen_hooks()
         self._running = True
         try:
-            sys.set_asyncgen_hooks(finalizer=self._close_generator)
+            sys.set_asyncgen_hooks(firstiter=self._generators.add, finalizer=self._close_generator)
             _set_running_loop(self)
             while not self._stopping:
                 self._run_instant()
@@ -233,6 +258,9 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         while timers and timers[0][2].cancelled():
             heapq.heappop(timers)
         if not ready:
+            is_due = bool(timers) and timers[0][0] < self._now + _RESOLUTION
+            if self.on_idle is not None and not is_due and self.on_idle():
+                return
             if not timers:
                 self._fail_deadlocked()
             # A wait for less than a float can add still takes time: a condition like `left > 0` must end.
@@ -296,7 +324,11 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         self._timers.clear()
 
     def dispose(self) -> None:
-        """End the run: nothing of it goes on, and what it left is closed silently."""
+        """End the run: nothing of it goes on, and what it left is closed and removed silently.
+
+        Call it while the garbage collector is off, as it is during the run: all objects of the run are then in the
+        young generations, so that what refers to each other is found without a look at everything else.
+        """
         rest = self._tasks()
         self.close()
         hook, level = sys.unraisablehook, logging.root.manager.disable
@@ -308,6 +340,15 @@ class SimulationLoop(asyncio.AbstractEventLoop):
                 process.dispose()
             _close(rest)
             del rest
+            # Closing a task does not reach a coroutine that an asynchronous generator waits for. Something may hold it
+            # for longer than this, such as a log record with an error and its frames.
+            for generator in list(self._generators):
+                awaited = cast(AsyncGeneratorType[Any, Any], generator).ag_await
+                if awaited is not None:
+                    _close_coroutine(awaited)
+            self._processes.clear()
+            self.explain = lambda: ""
+            gc.collect(1)
         finally:
             logging.disable(level)
             sys.unraisablehook = hook
@@ -321,6 +362,10 @@ class SimulationLoop(asyncio.AbstractEventLoop):
     def time(self) -> float:
         """Return the virtual seconds since the loop was made."""
         return self._now
+
+    def stamp(self) -> float:
+        """Return the time, and a microsecond more for each message that a schedule delivered."""
+        return self._now + self.ticks * _TICK
 
     def call_soon(
         self,
@@ -404,6 +449,11 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         # A function that never sleeps is done at once; the others occupy their thread for that long.
         self.call_later(slept[0], _finish, future, result, failure)
 
+    @property
+    def in_thread(self) -> bool:
+        """Return True while a function runs that a real operator runs in a thread."""
+        return self._slept is not None
+
     @contextmanager
     def _as_thread(self) -> Generator[list[float]]:
         slept = [0.0]
@@ -426,6 +476,40 @@ class SimulationLoop(asyncio.AbstractEventLoop):
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
         """Do nothing: there are no threads."""
+
+    # There is no network and there are no other programs
+
+    async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> NoReturn:
+        """Raise SimulationError."""
+        _refuse_network(f"resolve {host}")
+
+    async def create_connection(
+        self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any
+    ) -> NoReturn:
+        """Raise SimulationError."""
+        _refuse_network(f"connect to {host}:{port}")
+
+    async def sock_connect(self, sock: Any, address: Any) -> NoReturn:
+        """Raise SimulationError."""
+        _refuse_network(f"connect to {address}")
+
+    async def create_server(
+        self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any
+    ) -> NoReturn:
+        """Raise SimulationError."""
+        _refuse_network(f"listen on {host}:{port}")
+
+    async def create_datagram_endpoint(self, protocol_factory: Any, *_: Any, **__: Any) -> NoReturn:
+        """Raise SimulationError."""
+        _refuse_network("send datagrams")
+
+    async def subprocess_exec(self, protocol_factory: Any, *args: Any, **_: Any) -> NoReturn:
+        """Raise SimulationError."""
+        _refuse_network(f"start the program {args[0] if args else ''}")
+
+    async def subprocess_shell(self, protocol_factory: Any, cmd: Any, **_: Any) -> NoReturn:
+        """Raise SimulationError."""
+        _refuse_network(f"start the program {cmd}")
 
     # Errors
 
@@ -452,6 +536,19 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         _log.error("%s", context.get("message"), exc_info=context.get("exception"))
 
 
+def _refuse_network(what: str) -> NoReturn:
+    raise SimulationError(
+        f"the operator tried to {what}: a simulation has no network and no other programs; use a simulated "
+        "external system (kubewright.testing.External) in Operator(proving=...)"
+    )
+
+
+def refuse_connect(sock: socket.socket, address: Any) -> NoReturn:
+    """Stand in for `socket.socket.connect`; close the socket, which callers do only for an OSError."""
+    sock.close()
+    _refuse_network(f"connect to {address}")
+
+
 def _finish(future: asyncio.Future[Any], result: Any, failure: Exception | None) -> None:
     if future.cancelled():
         return
@@ -466,8 +563,12 @@ def _close(tasks: "Iterable[asyncio.Task[Any]]") -> None:
     for task in tasks:
         # They are meant to be pending: the interpreter need not report that.
         cast(Any, task)._log_destroy_pending = False
-        for _ in range(_CLOSING_ATTEMPTS):
-            # A `finally` that awaits ignores the close, and may fail outside of its loop: neither matters now.
-            with suppress(BaseException):
-                cast(Any, task.get_coro()).close()
-                break
+        _close_coroutine(task.get_coro())
+
+
+def _close_coroutine(coroutine: Any) -> None:
+    for _ in range(_CLOSING_ATTEMPTS):
+        # A `finally` that awaits ignores the close, and may fail outside of its loop: neither matters now.
+        with suppress(BaseException):
+            coroutine.close()
+            break

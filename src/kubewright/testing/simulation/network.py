@@ -3,6 +3,8 @@
 Every message takes some milliseconds of virtual time, drawn from the seed: that decides in which order the requests
 of different workers and the events of different watches arrive. The requests of a replica are numbered, so that it
 can crash at one of them, before the API server sees it or after it was carried out.
+
+With a `MessageSchedule`, the messages of operators take no time, and the schedule decides in which order they arrive.
 """
 
 import asyncio
@@ -11,10 +13,11 @@ import random
 from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from kubewright.devcluster.loopback import Handle, Pipe, client_response, read_request
-from kubewright.devserver.faults import Moment
+from kubewright.devserver.faults import Moment, without_bookmarks
 from kubewright.devserver.request.info import RequestInfo, request_info
 from kubewright.http.client import (
     ClientResponse,
@@ -27,18 +30,25 @@ from kubewright.http.client import (
 from kubewright.http.server import Handler, Request, Response, Stream, Upgrade
 from kubewright.http.server import ServerResponse as Served
 from kubewright.testing.simulation.loop import SimulatedProcess, SimulationLoop, current_process
+from kubewright.testing.simulation.schedule import MessageKind, MessageSchedule
 from kubewright.testing.simulation.trace import Trace
 
 PROCESS_HEADER = "x-simulated-process"
 """Header with the process that sends a request, for matchers."""
+NUMBER_HEADER = "x-simulated-request"
+"""Header with the number of a request among those of its process."""
 SECOND_SERVER = "x-simulated-second-server"
 """Marks the requests that a second API server responds to."""
-WRITER: ContextVar[str] = ContextVar("kubewright_simulated_writer", default="cluster")
+CLUSTER = "cluster"
+"""The writer of what the cluster's own controllers write."""
+WRITER: ContextVar[str] = ContextVar("kubewright_simulated_writer", default=CLUSTER)
 """The process whose request the API server is carrying out."""
 _FIRST_PORT = 20000
+_READS = frozenset({"get", "list", "watch"})
+_REPORTS = frozenset({"events", "leases"})
+"""Resources whose requests are delivered at once: nothing that is checked depends on their order."""
 _NO_ROLE = b'\\" cannot '
 """Text in the message if no role allows a request, unlike a denial by a webhook or in a terminating namespace."""
-_INITIAL_END = b"k8s.io/initial-events-end"
 _log = logging.getLogger("kubewright.testing")
 
 
@@ -52,6 +62,10 @@ class SimulatedConnection:
     name: str
     latency: tuple[float, float] = (0.0, 0.0)
     crash_at: dict[int, Moment] = field(default_factory=dict[int, Moment])
+    lose_at: set[int] = field(default_factory=set[int])
+    """Numbers of requests that are carried out and whose response is lost."""
+    refuse_at: set[int] = field(default_factory=set[int])
+    """Numbers of calls to external systems that fail without an effect."""
     requests: int = 0
     second_server: float = 0.0
     """The share of requests that a second API server responds to."""
@@ -59,6 +73,13 @@ class SimulatedConnection:
     holds_events: bool = False
     held: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     on_crash: Callable[[], None] = lambda: None
+    on_pause: Callable[[float], None] = lambda _: None
+    """Pauses the process for some seconds."""
+
+    @property
+    def takes_time(self) -> bool:
+        """Return True if messages take time on their way; those of the test do not."""
+        return self.latency[1] > 0
 
     def release_events(self) -> None:
         """Deliver the events that were held back, in order."""
@@ -83,18 +104,57 @@ class SimulatedNetwork:
         """Called with the process and its request, before each request is sent."""
         self.on_forbidden: Callable[[str, str], None] = lambda process, why: None
         """Called when roles do not allow the request of a process."""
+        self.schedule: MessageSchedule | None = None
+        """Decides in which order messages of operators arrive, instead of delays."""
+        self.pauses: dict[str, tuple[Moment, float]] = {}
+        """Requests, as `described` names them, at which the sending replica is paused once: when, and for how long."""
 
     def delay(self, latency: tuple[float, float]) -> float:
         """Draw how long a message takes."""
         return self._chance.uniform(*latency) if latency[1] else 0.0
 
+    async def travel(
+        self,
+        process: SimulatedProcess,
+        latency: tuple[float, float],
+        channel: str,
+        kind: MessageKind,
+        subject: str,
+        further: float = 0.0,
+    ) -> None:
+        """Wait until a message of a process to an external system, or back, has arrived."""
+        if self.schedule is None:
+            await asyncio.sleep(further + self.delay(latency))
+            return
+        await asyncio.sleep(further)
+        arrived: asyncio.Future[None] = self.loop.create_future()
+        self.schedule.send(
+            channel,
+            kind,
+            subject,
+            lambda: arrived.done() or arrived.set_result(None),
+            client=process,
+            writes=True,
+        )
+        await arrived
+
     def chance(self, share: float) -> bool:
         """Return True for a share of the calls."""
         return self._chance.random() < share
 
+    async def pause_before(self, connection: SimulatedConnection, request: str) -> float:
+        """Pause the caller's process if that is planned for this request; return for how long to pause it afterwards."""
+        when, seconds = self.pauses.pop(request, ("before", 0.0))
+        if not seconds or when == "after":
+            return seconds
+        connection.on_pause(seconds)
+        # What follows runs when the process is resumed.
+        await asyncio.sleep(0)
+        return 0.0
+
     def record(self, process: str, what: Any, subject: str, data: bytes = b"") -> None:
         """Add to the trace."""
-        self.trace.add(self.loop.time(), process, what, subject, data)
+        self.trace.add(self.loop.stamp(), process, what, subject, data)
 
     def listen(self, host: str, port: int, handler: Handler) -> tuple[int, Callable[[], None]]:
         """Serve a handler on an address; return the port, chosen if it is 0, and a function that ends it."""
@@ -129,6 +189,10 @@ class SimulatedNetwork:
         return WebhookExchange(self, port)
 
 
+Carry = Callable[..., object]
+"""Has a function called with arguments when a message has arrived."""
+
+
 class _Call:
     """One request in progress: its response is a future of the client's."""
 
@@ -146,9 +210,9 @@ class _Call:
         except TimeoutError:
             raise ReadTimeout from None
 
-    def send(self, handle: Handle, delay: float, done: Callable[[Served | Exception], None]) -> None:
-        """Have a server handle the request after a delay, as part of its own process."""
-        self.network.loop.call_later(delay, self._arrive, handle, done, context=self.server)
+    def send(self, handle: Handle, carry: Carry, done: Callable[[Served | Exception], None]) -> None:
+        """Have a server handle the request when it has arrived, as part of its own process."""
+        carry(self._arrive, handle, done, context=self.server)
 
     def _arrive(self, handle: Handle, done: Callable[[Served | Exception], None]) -> None:
         try:
@@ -174,9 +238,9 @@ class _Call:
         else:
             done(served)
 
-    def reply(self, served: Served | Exception, delay: float) -> None:
-        """Send the response to the client after a delay."""
-        self.network.loop.call_later(delay, self._arrive_back, served, context=self.server)
+    def reply(self, served: Served | Exception, carry: Carry) -> None:
+        """Send the response to the client."""
+        carry(self._arrive_back, served, context=self.server)
 
     def break_off(self) -> None:
         """Break the client's connection: the server is gone."""
@@ -228,7 +292,7 @@ class ApiExchange:
         subject, served = await self._exchange(head, body, timeout, None)
         if isinstance(served, Response):
             return client_response(served, b""), Pipe(served.body, ended=True)
-        delivery = _Delivery(self._network, self._endpoint, subject)
+        delivery = _Delivery(self._network, self._endpoint, self._process, subject)
         delivery.pipe.task = self._server.spawn(delivery.run(served))
         self._streams[delivery] = None
         delivery.pipe.task.add_done_callback(lambda task: self._ended(delivery, task))
@@ -253,14 +317,21 @@ class ApiExchange:
     ) -> tuple[str, Response | Stream]:
         network, endpoint = self._network, self._endpoint
         request = read_request(head, body)
+        info = request_info(request)
+        paused = 0.0
+        if network.pauses and self._process is not None:
+            paused = await network.pause_before(endpoint, described(info))
         if fence is not None:
             fence()
         endpoint.requests += 1
         number = endpoint.requests
-        info = request_info(request)
         target = request.path if not request.query else f"{request.path}?{_query(request)}"
         subject = f"{number} {info.verb} {target}"
-        request.headers = {**request.headers, PROCESS_HEADER: endpoint.name}
+        request.headers = {
+            **request.headers,
+            PROCESS_HEADER: endpoint.name,
+            NUMBER_HEADER: str(number),
+        }
         if endpoint.second_server and network.chance(endpoint.second_server):
             request.headers = {**request.headers, SECOND_SERVER: "true"}
         crash = endpoint.crash_at.pop(number, None)
@@ -272,10 +343,36 @@ class ApiExchange:
         context = self._server.context()
         context.run(WRITER.set, endpoint.name)
         call = _Call(network, context, request)
+        writes = info.verb not in _READS
+
+        def carry(kind: MessageKind, content: bytes) -> Carry:
+            """Return the way of a message of this request."""
+            schedule = network.schedule
+            if schedule is None or not endpoint.takes_time:
+                return partial(network.loop.call_later, network.delay(endpoint.latency))
+            return partial(
+                schedule.send,
+                f"request {number}",
+                kind,
+                subject.partition(" ")[2],
+                client=self._process,
+                content=content,
+                writes=writes,
+                urgent=info.resource in _REPORTS,
+            )
 
         def done(served: Served | Exception) -> None:
             if crash == "after":
                 self._crash_now()
+                return
+            if paused:
+                endpoint.on_pause(paused)
+            if number in endpoint.lose_at:
+                endpoint.lose_at.discard(number)
+                network.record(
+                    endpoint.name, "lost", f"{number} {subject.partition(' ')[2]}: the response is lost"
+                )
+                call.reply(ConnectionResetError(), carry("response", b"lost"))
                 return
             if isinstance(served, Response):
                 network.record(endpoint.name, "response", f"{number} {served.status}", served.body)
@@ -285,9 +382,10 @@ class ApiExchange:
                 network.record(endpoint.name, "response", f"{number} {served.status}")
             else:
                 network.record(endpoint.name, "lost", f"{number} the connection broke")
-            call.reply(served, network.delay(endpoint.latency))
+            content = served.body if isinstance(served, Response) else type(served).__name__.encode()
+            call.reply(served, carry("response", content))
 
-        call.send(self._handle, network.delay(endpoint.latency), done)
+        call.send(self._handle, carry("request", body), done)
         return subject, await call.wait(timeout)
 
     async def _crash(self) -> None:
@@ -303,9 +401,16 @@ class ApiExchange:
 class _Delivery:
     """The events of one watch on their way to the client, in order, each with a delay."""
 
-    def __init__(self, network: SimulatedNetwork, endpoint: SimulatedConnection, subject: str) -> None:
+    def __init__(
+        self,
+        network: SimulatedNetwork,
+        endpoint: SimulatedConnection,
+        client: SimulatedProcess | None,
+        subject: str,
+    ) -> None:
         self._network = network
         self._endpoint = endpoint
+        self._client = client
         self._subject = subject
         self._last = 0.0
         self._context: Context | None = None
@@ -326,9 +431,9 @@ class _Delivery:
     async def write(self, data: bytes) -> None:
         """Send a piece."""
         if self._endpoint.drops_bookmarks:
-            data = _without_bookmarks(data)
+            data = without_bookmarks(data)
         if data:
-            self._later(lambda: self._deliver(data))
+            self._later(lambda: self._deliver(data), data)
 
     def end(self, *, broken: bool) -> None:
         """End the stream behind what was sent; a broken one ends at once."""
@@ -336,10 +441,22 @@ class _Delivery:
             self._network.record(self._endpoint.name, "lost", f"{self._subject}: the watch broke")
             self.pipe.end(broken=True)
         else:
-            self._later(self._finish)
+            self._later(self._finish, b"")
 
-    def _later(self, deliver: Callable[[], None]) -> None:
+    def _later(self, deliver: Callable[[], None], data: bytes) -> None:
         network = self._network
+        if network.schedule is not None and self._endpoint.takes_time:
+            subject = self._subject.partition(" ")[2]
+            network.schedule.send(
+                f"watch {self._subject}",
+                "event",
+                subject,
+                self._arrive,
+                deliver,
+                client=self._client,
+                content=data,
+            )
+            return
         self._last = max(self._last, network.loop.time() + network.delay(self._endpoint.latency))
         network.loop.call_at(self._last, self._arrive, deliver)
 
@@ -393,12 +510,22 @@ class WebhookExchange:
         call = _Call(network, context, request)
         if process is not None:
             process.on_crash(call.break_off)
-        call.send(lambda request: _handled(handler, request), 0.0, lambda served: call.reply(served, 0.0))
+        at_once = partial(network.loop.call_later, 0.0)
+        call.send(
+            lambda request: _handled(handler, request), at_once, lambda served: call.reply(served, at_once)
+        )
         served = await call.wait(timeout)
         if not isinstance(served, Response):
             raise MalformedResponse("a stream where a whole response was asked for")
         network.record(name, "response", f"webhook {request.path} {served.status}", served.body)
         return served
+
+
+def described(info: RequestInfo) -> str:
+    """Name a request, such as `create configmaps prove/photos`; the same in each run."""
+    resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
+    name = f"{info.namespace}/{info.name}" if info.namespace else info.name
+    return f"{info.verb} {resource or info.path} {name}".rstrip()
 
 
 def _handled(handler: Handler, request: Request) -> Served | Coroutine[Any, Any, Served]:
@@ -408,11 +535,3 @@ def _handled(handler: Handler, request: Request) -> Served | Coroutine[Any, Any,
 
 def _query(request: Request) -> str:
     return "&".join(f"{name}={value}" for name, values in request.query.items() for value in values)
-
-
-def _without_bookmarks(data: bytes) -> bytes:
-    return b"".join(
-        line
-        for line in data.splitlines(keepends=True)
-        if not line.startswith(b'{"type":"BOOKMARK"') or _INITIAL_END in line
-    )

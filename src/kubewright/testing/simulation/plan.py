@@ -3,9 +3,13 @@
 Each fault is a small frozen class whose fields define it completely, so that the repr of a plan reproduces it:
 
     Plan((Pause(replica=0, seconds=40.0), Crash(replica=0, request=7, when="after")), pauses=(0.5, 12.0))
+
+A plan strikes a `FaultTarget`: a simulation, or processes of an operator before any API server (`Cluster.disturbed`).
+Faults that only a simulation can inject are subclasses of `SimulationFault`.
 """
 
 import asyncio
+import math
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -14,6 +18,8 @@ from typing import Literal
 
 from kubewright.devserver.faults import Moment
 from kubewright.devserver.request.context import RequestContext
+from kubewright.testing.fault_target import FaultReplica, FaultTarget, UnsupportedFault
+from kubewright.testing.simulation.external import ExternalFault
 from kubewright.testing.simulation.network import SECOND_SERVER
 from kubewright.testing.simulation.simulation import Simulation
 
@@ -34,9 +40,50 @@ class PlannedFault(ABC):
     seconds: float = 0.0
     """How long it lasts."""
 
+    @property
+    def needs_simulation(self) -> bool:
+        """Return True if only a simulation can inject the fault."""
+        return False
+
     @abstractmethod
-    async def strike(self, sim: Simulation) -> None:
+    async def strike(self, target: FaultTarget) -> None:
         """Inject the fault, and return when it is over."""
+
+
+class SimulationFault(PlannedFault):
+    """A fault that needs the inside of a simulation: its API server, clocks or external systems."""
+
+    @property
+    def needs_simulation(self) -> bool:
+        """Return True."""
+        return True
+
+    async def strike(self, target: FaultTarget) -> None:
+        """Inject the fault; raise UnsupportedFault outside of a simulation."""
+        await self.strike_simulation(_simulation(target, self))
+
+    @abstractmethod
+    async def strike_simulation(self, sim: Simulation) -> None:
+        """Inject the fault into a simulation, and return when it is over."""
+
+
+def _simulation(target: FaultTarget, *faults: PlannedFault) -> Simulation:
+    """Return the target if it is a simulation; otherwise raise UnsupportedFault for the faults that need one."""
+    if isinstance(target, Simulation):
+        return target
+    raise UnsupportedFault(
+        f"{', '.join(map(repr, faults))}: only a simulation can inject this, not a proxy before an API server. "
+        "Use `draw_plan(chance, draws=PORTABLE)`, or run the plan in a simulation"
+    )
+
+
+def _replica(target: FaultTarget, number: int) -> FaultReplica:
+    """Return a replica by a number that may be larger than there are replicas."""
+    return target.replicas[number % len(target.replicas)]
+
+
+def _retry_after(target: FaultTarget, seconds: int | None) -> int | None:
+    return None if seconds is None else math.ceil(target.duration(seconds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +94,67 @@ class Crash(PlannedFault):
     request: int
     when: Moment
 
-    async def strike(self, sim: Simulation) -> None:
+    async def strike(self, target: FaultTarget) -> None:
         """Schedule the crash."""
-        sim.replicas[self.replica % len(sim.replicas)].crash_at(self.request, self.when)
+        _replica(target, self.replica).crash_at(self.request, self.when)
+
+
+@dataclass(frozen=True, slots=True)
+class LoseResponse(PlannedFault):
+    """The n-th request of a replica from now is carried out, and its response is lost."""
+
+    replica: int
+    request: int
+
+    async def strike(self, target: FaultTarget) -> None:
+        """Schedule the loss."""
+        _replica(target, self.replica).lose_response_at(self.request)
+
+
+@dataclass(frozen=True, slots=True)
+class RefuseRequest(PlannedFault):
+    """The n-th request of a replica from now fails with a status; a call to an external system fails without an effect."""
+
+    replica: int
+    request: int
+    status: int
+    retry_after: int | None = None
+
+    async def strike(self, target: FaultTarget) -> None:
+        """Schedule the refusal."""
+        retry_after = _retry_after(target, self.retry_after)
+        _replica(target, self.replica).refuse_at(self.request, self.status, retry_after)
+
+
+@dataclass(frozen=True, slots=True)
+class PauseAt(SimulationFault):
+    """The replica that sends a request next is paused just before it, or when it was carried out.
+
+    `request` names it as crash points do: `create configmaps prove/photos`, or `Registry: create photos`.
+    """
+
+    request: str
+    when: Moment
+    pause: float
+
+    async def strike_simulation(self, sim: Simulation) -> None:
+        """Schedule the pause."""
+        sim.network.pauses[self.request] = self.when, self.pause
+
+
+@dataclass(frozen=True, slots=True)
+class PauseLeader(PlannedFault):
+    """The replica that holds the lease is paused, long enough for another to take over."""
+
+    seconds: float
+
+    async def strike(self, target: FaultTarget) -> None:
+        """Pause it."""
+        replica = await target.leader()
+        if replica is not None:
+            replica.pause()
+            await asyncio.sleep(target.duration(self.seconds))
+            replica.resume()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +164,11 @@ class Pause(PlannedFault):
     replica: int
     seconds: float
 
-    async def strike(self, sim: Simulation) -> None:
+    async def strike(self, target: FaultTarget) -> None:
         """Pause it."""
-        replica = sim.replicas[self.replica % len(sim.replicas)]
+        replica = _replica(target, self.replica)
         replica.pause()
-        await asyncio.sleep(self.seconds)
+        await asyncio.sleep(target.duration(self.seconds))
         replica.resume()
 
 
@@ -77,11 +182,12 @@ class Refuse(PlannedFault):
     seconds: float
     retry_after: int | None = None
 
-    async def strike(self, sim: Simulation) -> None:
+    async def strike(self, target: FaultTarget) -> None:
         """Refuse the operators' requests."""
-        match = sim.operators(verbs=self.verbs)
-        with sim.faults.add(match=match, fail=self.status, retry_after=self.retry_after, times=self.times):
-            await asyncio.sleep(self.seconds)
+        match = target.operators(verbs=self.verbs)
+        retry_after = _retry_after(target, self.retry_after)
+        with target.faults.add(match=match, fail=self.status, retry_after=retry_after, times=self.times):
+            await asyncio.sleep(target.duration(self.seconds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +199,11 @@ class Lose(PlannedFault):
     times: int
     seconds: float
 
-    async def strike(self, sim: Simulation) -> None:
+    async def strike(self, target: FaultTarget) -> None:
         """Break connections of operators."""
-        match = sim.operators(verbs=self.verbs)
-        with sim.faults.add(match=match, fail="reset", when=self.when, times=self.times):
-            await asyncio.sleep(self.seconds)
+        match = target.operators(verbs=self.verbs)
+        with target.faults.add(match=match, fail="reset", when=self.when, times=self.times):
+            await asyncio.sleep(target.duration(self.seconds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +214,10 @@ class Slow(PlannedFault):
     verbs: tuple[str, ...]
     seconds: float
 
-    async def strike(self, sim: Simulation) -> None:
+    async def strike(self, target: FaultTarget) -> None:
         """Delay the operators' requests."""
-        with sim.faults.add(match=sim.operators(verbs=self.verbs), delay=self.delay):
-            await asyncio.sleep(self.seconds)
+        with target.faults.add(match=target.operators(verbs=self.verbs), delay=target.duration(self.delay)):
+            await asyncio.sleep(target.duration(self.seconds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +227,19 @@ class CutWatches(PlannedFault):
     how: Literal["end", "reset", "expire"]
     times: int
     compact: bool = False
-    """Whether the API server forgets its history too, so that no watch can be resumed."""
+    """Whether the API server forgets its history too, so that no watch can be resumed: in simulations only."""
 
-    async def strike(self, sim: Simulation) -> None:
+    @property
+    def needs_simulation(self) -> bool:
+        """Return True if the history is forgotten."""
+        return self.compact
+
+    async def strike(self, target: FaultTarget) -> None:
         """Cut them, several times in a row."""
         for _ in range(self.times):
             if self.compact:
-                sim.server.compact()
-            sim.faults.cut_watches(sim.operators(), how=self.how)
+                _simulation(target, self).server.compact()
+            target.faults.cut_watches(target.operators(), how=self.how)
             await asyncio.sleep(0)
 
 
@@ -138,12 +249,12 @@ class DropBookmarks(PlannedFault):
 
     seconds: float
 
-    async def strike(self, sim: Simulation) -> None:
+    async def strike(self, target: FaultTarget) -> None:
         """Leave bookmarks out."""
-        for replica in sim.replicas:
+        for replica in target.replicas:
             replica.endpoint.drops_bookmarks = True
-        await asyncio.sleep(self.seconds)
-        for replica in sim.replicas:
+        await asyncio.sleep(target.duration(self.seconds))
+        for replica in target.replicas:
             replica.endpoint.drops_bookmarks = False
 
 
@@ -154,22 +265,22 @@ class HoldEvents(PlannedFault):
     replica: int
     seconds: float
 
-    async def strike(self, sim: Simulation) -> None:
+    async def strike(self, target: FaultTarget) -> None:
         """Hold events back."""
-        endpoint = sim.replicas[self.replica % len(sim.replicas)].endpoint
+        endpoint = _replica(target, self.replica).endpoint
         endpoint.holds_events = True
-        await asyncio.sleep(self.seconds)
+        await asyncio.sleep(target.duration(self.seconds))
         endpoint.release_events()
 
 
 @dataclass(frozen=True, slots=True)
-class SecondServer(PlannedFault):
+class SecondServer(SimulationFault):
     """Two API servers are behind one address, and the caches of one are behind."""
 
     share: float
     seconds: float
 
-    async def strike(self, sim: Simulation) -> None:
+    async def strike_simulation(self, sim: Simulation) -> None:
         """Let a second server respond to some requests."""
 
         def second(context: RequestContext) -> bool:
@@ -186,12 +297,12 @@ class SecondServer(PlannedFault):
 
 
 @dataclass(frozen=True, slots=True)
-class WebhooksAway(PlannedFault):
+class WebhooksAway(SimulationFault):
     """The API server cannot reach the webhooks of any replica."""
 
     seconds: float
 
-    async def strike(self, sim: Simulation) -> None:
+    async def strike_simulation(self, sim: Simulation) -> None:
         """Refuse connections to them."""
         names = {replica.name for replica in sim.replicas}
         sim.network.unreachable |= names
@@ -200,19 +311,49 @@ class WebhooksAway(PlannedFault):
 
 
 @dataclass(frozen=True, slots=True)
-class JumpClock(PlannedFault):
+class FailExternal(SimulationFault):
+    """Calls to simulated external systems fail: without an effect, or with one that is not reported."""
+
+    when: Moment
+    times: int
+    seconds: float
+
+    async def strike_simulation(self, sim: Simulation) -> None:
+        """Let them fail."""
+        fault = ExternalFault(self.when, self.times)
+        sim.externals.faults.append(fault)
+        await asyncio.sleep(self.seconds)
+        sim.externals.faults.remove(fault)
+
+
+@dataclass(frozen=True, slots=True)
+class SlowExternal(SimulationFault):
+    """Simulated external systems are slow."""
+
+    delay: float
+    seconds: float
+
+    async def strike_simulation(self, sim: Simulation) -> None:
+        """Delay each call."""
+        sim.externals.delay += self.delay
+        await asyncio.sleep(self.seconds)
+        sim.externals.delay -= self.delay
+
+
+@dataclass(frozen=True, slots=True)
+class JumpClock(SimulationFault):
     """The wall clock of a replica's machine jumps."""
 
     replica: int
     by: float
 
-    async def strike(self, sim: Simulation) -> None:
+    async def strike_simulation(self, sim: Simulation) -> None:
         """Move it."""
         sim.replicas[self.replica % len(sim.replicas)].jump_clock(self.by)
 
 
 @dataclass(frozen=True, slots=True)
-class RestoreBackup(PlannedFault):
+class RestoreBackup(SimulationFault):
     """The cluster's data is taken back to what it was some time ago.
 
     `lost` is how many writes of others are lost with it. An operator notices a restored cluster by the revision that
@@ -222,7 +363,7 @@ class RestoreBackup(PlannedFault):
     seconds: float
     lost: int = 10_000
 
-    async def strike(self, sim: Simulation) -> None:
+    async def strike_simulation(self, sim: Simulation) -> None:
         """Take a backup, wait, and restore it."""
         backup = sim.backup()
         sim.server.store.revision += self.lost
@@ -237,14 +378,24 @@ class Plan:
     faults: tuple[PlannedFault, ...]
     pauses: tuple[float, ...]
 
-    async def run(self, sim: Simulation) -> None:
-        """Execute the plan; return when the last fault is over."""
+    async def run(self, target: FaultTarget) -> None:
+        """Execute the plan; return when the last fault is over.
+
+        Raise UnsupportedFault before the first fault if one of them needs a simulation and the target is none.
+        """
+        if needing := [fault for fault in self.faults if fault.needs_simulation]:
+            _simulation(target, *needing)
         async with asyncio.TaskGroup() as group:
             for pause, fault in zip(self.pauses, self.faults, strict=True):
-                await asyncio.sleep(pause)
-                sim.record("test", "fault", repr(fault))
-                group.create_task(fault.strike(sim))
-        sim.record("test", "fault", "all faults are over")
+                await asyncio.sleep(target.duration(pause))
+                target.record_fault(repr(fault))
+                group.create_task(_strike(fault, target))
+        target.record_fault("all faults are over")
+
+
+async def _strike(fault: PlannedFault, target: FaultTarget) -> None:
+    with target.active(fault):
+        await fault.strike(target)
 
 
 Draw = Callable[[random.Random], PlannedFault]
@@ -258,7 +409,7 @@ def _duration(chance: random.Random) -> float:
     return round(chance.choice([0.2, 2.0, 20.0, 90.0]) * chance.uniform(0.5, 1.5), 3)
 
 
-COMMON: Sequence[Draw] = (
+_REQUESTS: Sequence[Draw] = (
     lambda c: Crash(c.randrange(8), c.randint(1, 40), c.choice(["before", "after"])),
     lambda c: Crash(c.randrange(8), c.randint(1, 10), c.choice(["before", "after"])),
     lambda c: Pause(c.randrange(8), _duration(c)),
@@ -266,15 +417,33 @@ COMMON: Sequence[Draw] = (
     lambda c: Refuse(429, _verbs(c), c.randint(1, 30), _duration(c), retry_after=c.randint(1, 9)),
     lambda c: Lose(c.choice(["before", "after"]), _verbs(c), c.randint(1, 20), _duration(c)),
     lambda c: Slow(round(c.uniform(0.1, 40), 3), _verbs(c), _duration(c)),
-    lambda c: CutWatches(c.choice(["end", "reset", "expire"]), c.randint(1, 3), c.random() < 0.3),
+)
+_WATCHES: Sequence[Draw] = (
     lambda c: DropBookmarks(_duration(c)),
     lambda c: HoldEvents(c.randrange(8), _duration(c)),
+)
+COMMON: Sequence[Draw] = (
+    *_REQUESTS,
+    lambda c: CutWatches(c.choice(["end", "reset", "expire"]), c.randint(1, 3), c.random() < 0.3),
+    *_WATCHES,
     lambda c: SecondServer(round(c.uniform(0.2, 1.0), 2), _duration(c)),
     lambda c: JumpClock(c.randrange(8), round(c.uniform(-7200, 7200), 3)),
 )
 """Faults that every operator must survive; the default of `draw_plan`."""
+PORTABLE: Sequence[Draw] = (
+    *_REQUESTS,
+    lambda c: CutWatches(c.choice(["end", "reset", "expire"]), c.randint(1, 3)),
+    *_WATCHES,
+)
+"""Those of the common faults that need no simulation: such a plan also runs in `Cluster.disturbed`, on any API server."""
 WEBHOOKS: Sequence[Draw] = (lambda c: WebhooksAway(_duration(c)),)
 """Faults for operators with webhooks: `draw_plan(chance, draws=[*COMMON, *WEBHOOKS])`."""
+EXTERNAL_SYSTEMS: Sequence[Draw] = (
+    lambda c: FailExternal(c.choice(["before", "after"]), c.randint(1, 6), _duration(c)),
+    lambda c: FailExternal("after", 1, _duration(c)),
+    lambda c: SlowExternal(round(c.uniform(0.1, 40), 3), _duration(c)),
+)
+"""Faults of simulated external systems (`External`)."""
 BACKUPS: Sequence[Draw] = (lambda c: RestoreBackup(_duration(c)),)
 """A restore of the cluster from a backup."""
 

@@ -10,7 +10,10 @@ The API server, its controllers and each replica of an operator are processes of
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import Context
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -25,21 +28,28 @@ from kubewright.controller import Operator
 from kubewright.devcluster import DevCluster
 from kubewright.devserver import Faults, Match, RequestContext, Server
 from kubewright.devserver.faults import Moment
+from kubewright.devserver.objects.metadata import UID_SOURCE
 from kubewright.devserver.storage import Backup
 from kubewright.election import ElectionOptions
 from kubewright.http.network import NETWORK
 from kubewright.manager import Manager, ManagerOptions, WebhookOptions
 from kubewright.testing.accounts import grant
 from kubewright.testing.cluster import Cluster
-from kubewright.testing.simulation.determinism import Determinism
-from kubewright.testing.simulation.election import SimulatedElection
+from kubewright.testing.operator_program import unrest_of
+from kubewright.testing.releases import selected_release
+from kubewright.testing.simulation.blocking import BlockDetector
+from kubewright.testing.simulation.determinism import Determinism, UidsByName
+from kubewright.testing.simulation.election import SimulatedElection, SimulatedShardElection
+from kubewright.testing.simulation.external import EXTERNALS, ExternalSystems
 from kubewright.testing.simulation.loop import SimulatedProcess, SimulationLoop
 from kubewright.testing.simulation.network import (
+    NUMBER_HEADER,
     PROCESS_HEADER,
     ApiExchange,
     SimulatedConnection,
     SimulatedNetwork,
 )
+from kubewright.testing.simulation.schedule import Deviation, MessageSchedule
 from kubewright.testing.simulation.trace import Trace, What
 from kubewright.testing.simulation.world import World, Write
 
@@ -58,42 +68,56 @@ NAMESPACE = "test"
 OPTIONS = ManagerOptions(
     metrics_bind_address="0",
     health_probe_bind_address="0",
-    webhooks=WebhookOptions(bind_address="127.0.0.1:0", reach="url"),
+    webhooks=WebhookOptions(bind_address="127.0.0.1:0", reach="url", declared_policies=True),
     watchdog=False,
 )
 _POLL = 0.05
+_LEASES = "leases.coordination.k8s.io"
 _log = logging.getLogger("kubewright.testing")
 
 
-def simulate(scenario: Scenario[R], seed: int = 0, *, workloads: bool = False) -> R:
+def simulate(
+    scenario: Scenario[R],
+    seed: int = 0,
+    *,
+    workloads: bool = False,
+    garbage_collector: bool = True,
+    feature_gates: Mapping[str, bool] | None = None,
+) -> R:
     """Run a scenario on a cluster of its own and return what it returns.
 
     `workloads` brings the dev cluster's Deployments, Pods and so on; without them only namespaces and the garbage
-    collector work, which is several times as fast.
+    collector work, which is several times as fast. Without the `garbage_collector`, which watches all kinds, a scenario of
+    days is again several times as fast. `feature_gates` are those of the API server.
     """
-    _warm_up(workloads)
+    _warm_up(workloads, garbage_collector)
     loop = SimulationLoop()
-    try:
-        with Determinism(seed, loop) as determinism:
-            simulation = Simulation(loop, seed)
-            loop.explain = simulation.explain
-            loop.run_until_complete(simulation.start_cluster(workloads=workloads))
-            # What is done once per process, such as an import, must not shift the numbers of this run.
-            determinism.reseed()
-            return loop.run_until_complete(simulation.run(scenario))
-    finally:
-        loop.dispose()
+
+    def run() -> R:
+        simulation = Simulation(loop, seed)
+        loop.explain = simulation.explain
+        loop.run_until_complete(simulation.start_cluster(workloads, garbage_collector, feature_gates))
+        # What is done once per process, such as an import, must not shift the numbers of this run.
+        determinism.reseed("scenario")
+        return loop.run_until_complete(simulation.run(scenario))
+
+    with Determinism(seed, loop) as determinism:
+        try:
+            with BlockDetector(loop):
+                return run()
+        finally:
+            loop.dispose()
 
 
 @cache
-def _warm_up(workloads: bool) -> None:
+def _warm_up(workloads: bool, garbage_collector: bool) -> None:
     """Do once what each process does once, such as reading tables, so that the first run is like the others."""
     loop = SimulationLoop()
-    try:
-        with Determinism(0, loop):
-            loop.run_until_complete(Simulation(loop, 0).start_cluster(workloads=workloads))
-    finally:
-        loop.dispose()
+    with Determinism(0, loop):
+        try:
+            loop.run_until_complete(Simulation(loop, 0).start_cluster(workloads, garbage_collector))
+        finally:
+            loop.dispose()
 
 
 class Replica:
@@ -114,13 +138,14 @@ class Replica:
         self._wanted = True
         self.name = name
         self.endpoint: SimulatedConnection = SimulatedConnection(
-            name, latency=LATENCY, on_crash=self._crashed
+            name, latency=LATENCY, on_crash=self._crashed, on_pause=self.pause_for
         )
         self._config = config
         self._work: asyncio.Task[None] | None = None
         self.process: SimulatedProcess | None = None
         self.manager: Manager | None = None
         self.clock_offset: float = 0.0
+        self.started_at: float = 0.0
         self.exits: list[Exception] = []
         """The exception each time that the operator ended by itself."""
 
@@ -133,12 +158,7 @@ class Replica:
         """Return why it is not idle: it does not run, or has keys in flight, queued or in backoff."""
         if not self.running or self.manager is None or not self.manager.synced.is_set():
             return f"{self.name} does not run"
-        busy = [
-            f"{self.name}: {found.controller} has {found.queue}"
-            for found in self.manager.statistics().controllers
-            if found.queue.ready or found.queue.in_flight or found.queue.retrying
-        ]
-        return ", ".join(busy)
+        return unrest_of(self.manager, self.name)
 
     def match(self, **which: Any) -> Callable[[RequestContext], bool]:
         """Match requests of this replica alone, narrowed as by `Match`."""
@@ -155,15 +175,43 @@ class Replica:
             self.process.crash()
             self._crashed()
 
+    def restart(self) -> None:
+        """End it as a crash does, on purpose, such as for a new version; it is started again soon."""
+        if self.process is not None and self.running:
+            self.process.crash()
+            self._simulation.record(self.name, "restart", "")
+            self._ended.set()
+
     def crash_at(self, request: int, when: Moment = "before") -> None:
         """Crash it at its n-th request from now: before the API server sees it, or after it was carried out."""
         self.endpoint.crash_at[self.endpoint.requests + request] = when
+
+    def lose_response_at(self, request: int) -> None:
+        """Lose the response to its n-th request from now, which is carried out."""
+        self.endpoint.lose_at.add(self.endpoint.requests + request)
+
+    def refuse_at(self, request: int, status: int, retry_after: int | None = None) -> None:
+        """Fail its n-th request from now with a status; a call to an external system fails without an effect."""
+        number = self.endpoint.requests + request
+        self.endpoint.refuse_at.add(number)
+
+        def matches(context: RequestContext) -> bool:
+            headers = context.request.headers
+            return headers.get(PROCESS_HEADER) == self.name and headers.get(NUMBER_HEADER) == str(number)
+
+        self._simulation.faults.add(match=matches, fail=status, retry_after=retry_after, times=1)
 
     def pause(self) -> None:
         """Stop it as SIGSTOP does; its connections stay open."""
         if self.process is not None:
             self.process.pause()
             self._simulation.record(self.name, "pause", "")
+
+    def pause_for(self, seconds: float) -> None:
+        """Stop it as SIGSTOP does, and let it go on after some seconds."""
+        self.pause()
+        # Not as part of its own process, which is paused.
+        self._simulation.loop.call_later(seconds, self.resume, context=Context())
 
     def resume(self) -> None:
         """Let it go on."""
@@ -202,29 +250,44 @@ class Replica:
         simulation = self._simulation
         self.process = process = simulation.loop.process(self.name)
         process.clock_offset = self.clock_offset
+        self.started_at = simulation.loop.time()
         simulation.record(self.name, "start", "")
+        simulation.externals.connections[self.name] = self.endpoint
         self._work = process.spawn(self._run(process))
 
     async def _run(self, process: SimulatedProcess) -> None:
         simulation = self._simulation
         config = replace(self._config, exchange=lambda: simulation.exchange(self.endpoint, process))
         options = self._options
+        operator = self._make()
+        if options.election is None and (options.shards or operator.shards):
+            options = replace(options, election=ElectionOptions(identity=""))
         if options.election is not None:
             identity = f"{self.name}_{len(self.exits)}_{simulation.loop.time():.3f}"
             options = replace(options, election=msgspec.structs.replace(options.election, identity=identity))
         self.manager = manager = Manager(
-            self._make(),
+            operator,
             config,
             options,
             elect=lambda config, lease: SimulatedElection(config, lease, end_process=self.crash),
+            elect_shards=lambda config, lease, shards: SimulatedShardElection(
+                config, lease, shards, end_process=self.crash
+            ),
         )
+        for notify in simulation.on_manager:
+            notify(self.name, manager)
         try:
             await manager.run()
         except asyncio.CancelledError:
             pass
         except Exception as error:
+            if process.crashed:
+                # Its coroutines are closed after the run; what they raise then is no part of it.
+                return
             self.exits.append(error)
             _log.warning("%s ended: %r", self.name, error)
+            for report in simulation.on_exit:
+                report(self.name, error)
         simulation.record(self.name, "stop", "")
         process.crash()
         self._ended.set()
@@ -252,14 +315,31 @@ class Simulation:
         """Random numbers for the scenario."""
         self.trace: Trace = Trace()
         self.network: SimulatedNetwork = SimulatedNetwork(loop, seed, self.trace)
+        self.externals: ExternalSystems = ExternalSystems(self.network)
         self.replicas: list[Replica] = []
         self._cluster_process = loop.process("cluster")
         self.network.on_forbidden = self._forbidden
+        self.on_manager: list[Callable[[str, Manager], None]] = []
+        """Called with the name of a replica and its manager, each time that the replica starts."""
+        self.on_exit: list[Callable[[str, Exception], None]] = []
+        """Called with the name of a replica and the exception with which it ended by itself."""
+        self.striking: Counter[type] = Counter()
+        """How many faults of a plan are active now, by class."""
+        self.struck_at: dict[type, float] = {}
+        """When a fault of a class was active last."""
         self._supervisors: list[asyncio.Task[None]] = []
 
-    async def start_cluster(self, *, workloads: bool) -> None:
+    async def start_cluster(
+        self, workloads: bool, garbage_collector: bool, feature_gates: Mapping[str, bool] | None = None
+    ) -> None:
         """Start the API server and its controllers."""
-        self._dev = DevCluster(listen=False, workloads=workloads)
+        self._dev = DevCluster(
+            kubernetes=selected_release() or "",
+            listen=False,
+            workloads=workloads,
+            garbage_collector=garbage_collector,
+            feature_gates=feature_gates,
+        )
         context = self._cluster_process.context()
         context.run(NETWORK.set, self.network)
         await self.loop.create_task(self._dev.__aenter__(), context=context)
@@ -267,12 +347,16 @@ class Simulation:
     async def run(self, scenario: Scenario[R]) -> R:
         """Run the scenario; what is left then is dropped with the loop."""
         NETWORK.set(self.network)
+        EXTERNALS.set(self.externals)
+        UID_SOURCE.set(UidsByName())
         test = SimulatedConnection("test")
         self.config: ClusterConfig = replace(
             self._dev.in_process_config(), exchange=lambda: self.exchange(test, None)
         )
         self.client: Client = await Client(self.config, field_manager="kubewright-testing").__aenter__()
-        self.world: World = World(self.server.store, self.trace, self.loop.time, on_violation=self.loop.abort)
+        self.world: World = World(
+            self.server.store, self.trace, self.loop.stamp, on_violation=self.loop.abort
+        )
         self.world.follow()
         await self.client.create(core_v1.Namespace(Meta(NAMESPACE)))
         self.cluster: Cluster = Cluster(
@@ -308,17 +392,19 @@ class Simulation:
         kinds: Sequence[type[Object]] = (),
         namespaces: Sequence[str] = (),
         options: ManagerOptions = OPTIONS,
+        elect: bool = True,
     ) -> list[Replica]:
         """Install what an operator needs and run replicas of it, each with an operator that `make` makes.
 
-        They run as a ServiceAccount that may do what the operator declares. Several replicas elect a leader.
+        They run as a ServiceAccount that may do what the operator declares. Several replicas elect a leader,
+        or with `elect=False` all of them work at once.
         `kinds` are custom resources that the operator uses and does not bring; `namespaces` is where it looks, by
         default everywhere.
         """
         operator = make()
         await self.cluster.install(operator, *kinds)
         config = await grant(self.client, self.config, operator, NAMESPACE)
-        if replicas > 1 and options.election is None:
+        if elect and replicas > 1 and options.election is None:
             options = replace(options, election=ElectionOptions(identity=""))
         options = replace(options, namespaces=namespaces)
         made = [
@@ -348,7 +434,7 @@ class Simulation:
         """
         began = self.loop.time()
         while True:
-            left = max(began, self.world.last_work) + quiet - self.loop.time()
+            left = max(began, self.world.last_work, self.externals.last_change) + quiet - self.loop.time()
             busy = [found for replica in self.replicas if (found := replica.unrest())]
             if left <= 0 and not busy:
                 return
@@ -356,9 +442,58 @@ class Simulation:
                 raise AssertionError(
                     f"operators still write after {within:g} s:\n{self.world.last_writes()}"
                     if left > 0
-                    else f"{', '.join(busy)} did not come to rest within {within:g} s\n{self.explain()}"
+                    else f"not at rest within {within:g} s: {', '.join(busy)}\n{self.explain()}"
                 )
             await asyncio.sleep(max(left, quiet / 4))
+
+    async def leader(self) -> Replica | None:
+        """Return the replica that holds a lease, if any."""
+        holders = [lease["spec"].get("holderIdentity") or "" for lease in self.world.objects(_LEASES)]
+        return next(
+            (
+                replica
+                for replica in self.replicas
+                if any(holder.startswith(f"{replica.name}_") for holder in holders)
+            ),
+            None,
+        )
+
+    def duration(self, seconds: float) -> float:
+        """Return the seconds as they are: virtual time costs nothing."""
+        return seconds
+
+    @contextmanager
+    def active(self, fault: object) -> Generator[None]:
+        """Count a fault of a plan as active while the context is open."""
+        kind = type(fault)
+        self.striking[kind] += 1
+        self.struck_at[kind] = self.loop.time()
+        try:
+            yield
+        finally:
+            self.striking[kind] -= 1
+            self.struck_at[kind] = self.loop.time()
+
+    def record_fault(self, what: str) -> None:
+        """Add what a plan does to the trace."""
+        self.record("test", "fault", what)
+
+    def disturbed_since(self, time: float, *faults: type) -> bool:
+        """Return True if a fault of a plan, of these classes if any are named, was active at or after a time."""
+        found = [kind for kind in self.struck_at if not faults or issubclass(kind, faults)]
+        return any(self.striking[kind] or self.struck_at[kind] >= time for kind in found)
+
+    def cluster_timers(self) -> list[tuple[float, str]]:
+        """Return when the cluster's own controllers do something next, and what."""
+        return [
+            (when, getattr(callback, "__qualname__", type(callback).__name__))
+            for when, (callback, _) in self.loop.timers_of(self._cluster_process)
+        ]
+
+    def control(self, deviations: Sequence[Deviation]) -> MessageSchedule:
+        """Deliver the messages of operators in the default order from now on, but for some deviations."""
+        self.network.schedule = MessageSchedule(self.loop, deviations)
+        return self.network.schedule
 
     def change(self, what: str) -> None:
         """Record that the scenario changed something."""
@@ -386,7 +521,7 @@ class Simulation:
 
     def record(self, process: str, what: What, subject: str, data: bytes = b"") -> None:
         """Add to the trace."""
-        self.trace.add(self.loop.time(), process, what, subject, data)
+        self.trace.add(self.loop.stamp(), process, what, subject, data)
 
     def exchange(self, endpoint: SimulatedConnection, process: SimulatedProcess | None) -> ApiExchange:
         """Make the way of one client to the API server."""

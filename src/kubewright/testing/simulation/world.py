@@ -27,6 +27,10 @@ _IGNORED = frozenset(
 """Resources whose writes are no work: heartbeats, what is reported of work, and where webhooks are served."""
 
 
+class HotLoop(AssertionError):
+    """An operator keeps writing."""
+
+
 class Write(msgspec.Struct, frozen=True):
     """One change of one object; `before` or `after` is None where it was created or removed."""
 
@@ -74,6 +78,7 @@ class World:
     _minutes: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     _objects: dict[str, dict[str, JsonObject]] = field(default_factory=dict[str, dict[str, JsonObject]])
     _specs: dict[str, dict[int, Any]] = field(default_factory=dict[str, dict[int, Any]])
+    _creators: dict[str, str] = field(default_factory=dict[str, str])
     writes: list[Write] = field(default_factory=list[Write])
     """Everything that was written, in order."""
 
@@ -92,7 +97,7 @@ class World:
 
     def objects(self, kind: type[Object] | Kind | str, namespace: str = "") -> list[JsonObject]:
         """Return the objects of a kind, or of a resource like `deployments.apps`, in the order of their names."""
-        found = self._objects.get(_resource(kind), {})
+        found = self._objects.get(resource_of(kind), {})
         return [
             found[key]
             for key in sorted(found)
@@ -113,7 +118,7 @@ class World:
 
     def children(self, uid: str, kind: type[Object] | Kind | str | None = None) -> list[JsonObject]:
         """Return the objects that name an owner with this uid."""
-        resources: Iterable[str] = sorted(self._objects) if kind is None else [_resource(kind)]
+        resources: Iterable[str] = sorted(self._objects) if kind is None else [resource_of(kind)]
         return [
             item
             for resource in resources
@@ -124,6 +129,10 @@ class World:
     def spec_at(self, uid: str, generation: int) -> Any:
         """Return the spec that an object had at a generation; None if it never was there."""
         return self._specs.get(uid, {}).get(generation)
+
+    def creator(self, uid: str) -> str:
+        """Return the process that created an object; an empty string for what existed before the run."""
+        return self._creators.get(uid, "")
 
     def work(self) -> list[Write]:
         """Return the writes of operators, apart from leases and events."""
@@ -150,6 +159,8 @@ class World:
                 self._specs.setdefault(metadata["uid"], {})[metadata["generation"]] = after["spec"]
         write = Write(self.now(), WRITER.get(), resource, event.key, event.revision, before, after)
         self.writes.append(write)
+        if before is None and after is not None:
+            self._creators[after["metadata"]["uid"]] = write.writer
         data = event.new.data if event.new is not None else b""
         self.trace.add(write.time, write.writer, "write", f"{write.verb} {resource} {event.key}", data)
         if write.writer in self.operators and resource not in _IGNORED:
@@ -169,7 +180,7 @@ class World:
         self._minutes[write.writer] = now, count
         if count > self.writes_per_minute:
             self.on_violation(
-                AssertionError(
+                HotLoop(
                     f"{write.writer} made {count} writes within a minute: a hot loop\n{self.last_writes()}"
                 )
             )
@@ -178,7 +189,8 @@ class World:
 _decoder = msgspec.json.Decoder(dict[str, Any])
 
 
-def _resource(kind: type[Object] | Kind | str) -> str:
+def resource_of(kind: type[Object] | Kind | str) -> str:
+    """Return the name by which the objects of a kind are found, such as `deployments.apps`."""
     if isinstance(kind, str):
         return kind
     described = kind_of(kind)
