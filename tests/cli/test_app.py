@@ -115,7 +115,7 @@ def test_every_machine_readable_output_has_the_same_option() -> None:
 
 def test_output_is_a_format_in_every_command() -> None:
     for entry in COMMANDS.values():
-        found = import_module(entry.module).command
+        found = getattr(import_module(entry.module), entry.attribute)
         for command in [found, *getattr(found, "commands", {}).values()]:
             for option in command.params:
                 if "-o" in option.opts or "--output" in option.opts:

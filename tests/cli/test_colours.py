@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from kubewright.cli.colours import painted
+from kubewright.cli.logs import painted
 
 
 class Terminal(io.StringIO):

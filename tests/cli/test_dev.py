@@ -12,6 +12,7 @@ import pytest
 import kubewright as kw
 from kubewright.api import Forbidden, NotFound
 from kubewright.api.builtin import core_v1
+from kubewright.api.sharding import HashRange, shard_selector
 from kubewright.client import Client, ClusterConfig, load_config
 
 
@@ -66,3 +67,28 @@ async def test_admission_plugins_are_enabled_and_disabled(tmp_path: Path) -> Non
             )
         )
         assert (await client.get(core_v1.Namespace, "new")).status.phase == "Active"
+
+
+async def test_feature_gates_are_switched(tmp_path: Path) -> None:
+    options = ("--no-controllers", "--feature-gates=ShardedListAndWatch=true")
+    selector = shard_selector("uid", [HashRange(0, 1)])
+    async with dev(tmp_path, *options) as config, Client(config) as client:
+        assert await client.list(core_v1.Namespace, shard_selector=selector) == []
+    async with dev(tmp_path, "--no-controllers") as config, Client(config) as client:
+        assert await client.list(core_v1.Namespace, shard_selector=selector) != []
+
+
+async def test_dev_is_not_ready_if_the_port_of_the_live_page_is_in_use(tmp_path: Path) -> None:
+    async with await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0) as taken:
+        port = taken.sockets[0].getsockname()[1]
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", "from kubewright.cli import main; main()"),
+            *("dev", f"--kubeconfig={tmp_path / 'kubeconfig'}", "--ui", f"--ui-port={port}"),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        output, errors = await process.communicate()
+    assert process.returncode == 1
+    assert b"is ready" not in output
+    assert f"cannot listen on 127.0.0.1:{port}".encode() in errors
+    assert len(errors.splitlines()) == 1

@@ -199,7 +199,27 @@ async def test_a_dry_run_names_the_missing_rule_of_every_object(
             ["dev", "--authorization-mode", "RBAC,Magic"],
             "--authorization-mode Magic: expected RBAC, AlwaysAllow, AlwaysDeny (kubewright dev --help)",
         ),
+        (
+            ["dev", "--kubernetes", "1.29"],
+            "--kubernetes: unknown Kubernetes version '1.29': known versions are 1.31, 1.32, 1.33, 1.34, 1.35, 1.36, 1.37",
+        ),
+        (
+            ["envtest", "path", "--kubernetes", "1.99"],
+            "--kubernetes: unknown Kubernetes version '1.99': known",
+        ),
         (["dev", "--admission-plugins", "-Magic"], "--admission-plugins -Magic: unknown plugin; there are "),
+        (
+            ["dev", "--feature-gates", "Magic=true"],
+            "--feature-gates Magic=true: the feature gate Magic cannot be switched: expected ShardedListAndWatch or WatchList",
+        ),
+        (
+            ["dev", "--feature-gates", "WatchList=maybe"],
+            "--feature-gates WatchList=maybe: expected NAME=true or NAME=false",
+        ),
+        (
+            ["dev", "--kubernetes", "1.33", "--feature-gates", "ShardedListAndWatch=true"],
+            "--feature-gates ShardedListAndWatch=true: unrecognized feature gate: ShardedListAndWatch: it exists since Kubernetes 1.36",
+        ),
         (["dev", "--no-controllers", "--pods=process"], "--pods=process requires controllers"),
         (["get", "pods", "-o", "xml"], "Invalid value for '-o' / '--output': 'xml' is not one of 'table'"),
         (
@@ -279,3 +299,93 @@ async def test_a_kind_that_is_not_installed_is_one_error_line(shell: str, cluste
     assert f"Waiting for the CRD of shells.{cluster.namespace}.example.com" in line
     assert "`kubewright install`" in line
     assert "`kubewright run --install`" in line
+
+
+@pytest.mark.parametrize("arguments", [["dev"], ["run", "x.py"]])
+def test_a_port_for_a_page_that_is_not_shown_is_refused(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--ui-port", "8123"])
+    assert ended.value.code == 2
+    assert "--ui-port requires --ui" in capsys.readouterr().err
+
+
+DECLARED = '''
+import kubewright as kw
+from kubewright.disruption import Budget, Window
+from kubewright.namespaces import NamespaceSelector
+from kubewright.rates import Rate
+
+class Shell(kw.Object, group="example.com", version="v1"):
+    """A shell."""
+
+async def reconcile(shell: Shell, ctx: kw.Context) -> None:
+    pass
+
+def declared(**more): return kw.Controller(Shell, reconcile, **more)
+
+operator = {operator}
+'''
+
+
+@pytest.mark.parametrize(
+    ("operator", "problem"),
+    [
+        (
+            'kw.Operator(declared(options=kw.Options(window=Window("Sat 25:00-08:00", zone="UTC"))))',
+            "25:00 is not a time of the day: use 00:00 to 24:00",
+        ),
+        (
+            'kw.Operator(declared(options=kw.Options(rate=Rate(at_most=0, every="1s"))))',
+            "Rate(at_most=0, every='1s'): at_most must be a whole number of at least 1",
+        ),
+        (
+            'kw.Operator(declared(options=kw.Options(rate=Rate(at_most=1, every="0s"))))',
+            'every must be a positive time, such as "1s"',
+        ),
+        (
+            'kw.Operator(declared(options=kw.Options(budget=Budget(at_most=0, every="10m"))))',
+            "at_most must be a whole number of at least 1",
+        ),
+        ('kw.Operator(declared(selector=kw.Selector(labels="a in (")))', "Selector(labels='a in ('): "),
+        ('kw.Operator(declared(), namespaces=NamespaceSelector("=a"))', "NamespaceSelector('=a'): "),
+        (
+            'kw.Operator(declared(), namespaces=["team-a"])',
+            "NamespaceSelector(labels); choose namespaces by name with `kubewright run -n`",
+        ),
+        (
+            'kw.Operator(declared(), shards=4, namespaces=NamespaceSelector("team=a"))',
+            "objects can only be divided by namespace",
+        ),
+    ],
+)
+def test_an_invalid_declaration_is_one_error_line_with_its_place(
+    operator: str, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "declared_shells.py"
+    path.write_text(DECLARED.format(operator=operator))
+    line = printed(capsys, "run", str(path))
+    assert line.startswith(f"Error: {path}:15: ")
+    assert problem in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--selector", "track in ("], "'track in (' is not a label selector such as team=a: "),
+        (["--namespace-selector", "=a"], "'=a' is not a label selector such as team=a: "),
+        (
+            ["-n", "a", "--namespace-selector", "team=a"],
+            "--namespace cannot be combined with --namespace-selector",
+        ),
+    ],
+)
+def test_an_invalid_selector_is_a_usage_error(
+    shell: str, arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["run", shell, *arguments])
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert problem in line

@@ -32,3 +32,8 @@ def kubectl_program() -> Path:
 @pytest.fixture
 def operator_verify() -> Path:
     return packaging_tool("operator-verify")
+
+
+@pytest.fixture
+def prometheus_rules_program() -> Path:
+    return packaging_tool("prometheus-rules")

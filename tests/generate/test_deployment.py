@@ -82,3 +82,31 @@ def test_services_select_the_pods() -> None:
     labels = documents["Deployment/shells-controller-manager"]["spec"]["template"]["metadata"]["labels"]
     selector = documents["Service/shells-controller-manager-metrics-service"]["spec"]["selector"]
     assert selector.items() <= labels.items()
+
+
+def test_an_operator_that_writes_depend_on_has_two_replicas_and_a_budget() -> None:
+    @kw.admission.validating_webhook(Shell)
+    def strict(shell: Shell) -> None:
+        """Find nothing."""
+
+    @kw.admission.validating_webhook(Shell, failure_policy="Ignore")
+    def lenient(shell: Shell) -> None:
+        """Find nothing."""
+
+    def kinds_and_replicas(operator: kw.Operator) -> tuple[set[str], int]:
+        documents = deployment(operator, NAMES, image="a")
+        return {document["kind"] for document in documents}, documents[0]["spec"]["replicas"]
+
+    kinds, replicas = kinds_and_replicas(kw.Operator(shells, name="shells", webhooks=[strict]))
+    assert (replicas, "PodDisruptionBudget" in kinds) == (2, True)
+    kinds, replicas = kinds_and_replicas(kw.Operator(shells, name="shells", webhooks=[lenient]))
+    assert (replicas, "PodDisruptionBudget" in kinds) == (1, False)
+    declared = kw.packaging.Workload(replicas=1)
+    kinds, replicas = kinds_and_replicas(
+        kw.Operator(shells, name="shells", webhooks=[strict], workload=declared)
+    )
+    assert (replicas, "PodDisruptionBudget" in kinds) == (1, False)
+
+
+def test_the_manager_has_no_cpu_limit() -> None:
+    assert manager(rendered())["resources"]["limits"] == {"memory": "256Mi"}

@@ -63,6 +63,7 @@ def test_a_bundle_has_the_layout_that_olm_reads() -> None:
         "bundle.Dockerfile",
         "bundle/manifests/cards.clusterserviceversion.yaml",
         "bundle/manifests/example.com_cards.yaml",
+        "bundle/manifests/poddisruptionbudget-cards-controller-manager.yaml",
         "bundle/manifests/service-cards-controller-manager-metrics-service.yaml",
         "bundle/metadata/annotations.yaml",
     }
@@ -79,8 +80,9 @@ def test_rules_on_nodes_are_for_the_cluster_and_the_rest_for_the_chosen_namespac
     install = csv()["spec"]["install"]["spec"]
 
     def resources(part: str) -> set[str]:
-        return {name for rule in install[part][0]["rules"] for name in rule["resources"]}
+        return {name for rule in install[part][0]["rules"] for name in rule.get("resources", ())}
 
+    assert {"nonResourceURLs": ["/journal"], "verbs": ["get"]} in install["clusterPermissions"][0]["rules"]
     assert resources("clusterPermissions") == {"nodes", "tokenreviews", "subjectaccessreviews"}
     assert {"cards", "deployments", "events", "leases"} <= resources("permissions")
     assert "secrets" not in resources("permissions")

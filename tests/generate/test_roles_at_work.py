@@ -9,10 +9,12 @@ from acceptance_waits import may
 
 import kubewright as kw
 from kubewright.api import GroupVersionKind
-from kubewright.api.builtin import admissionregistration_v1, core_v1
+from kubewright.api.builtin import admissionregistration_v1, coordination_v1, core_v1, events_v1
+from kubewright.api.scoping import lease_name
 from kubewright.client import ClusterConfig
 from kubewright.generate import Names, rbac
 from kubewright.manager import ElectionOptions, Manager, ManagerOptions, WebhookOptions
+from kubewright.namespaces import NamespaceSelector
 from kubewright.testing import Cluster, eventually
 from kubewright.webhook import WebhookNames
 from kubewright.webhook.server import NotRegistered
@@ -78,6 +80,15 @@ async def account(cluster: Cluster, documents: list[dict[str, Any]], name: str) 
     )
 
 
+async def delete_cluster_roles(cluster: Cluster, documents: list[dict[str, Any]]) -> None:
+    for document in documents:
+        if document["kind"].startswith("ClusterRole"):
+            kind = await cluster.client.resolve(
+                GroupVersionKind.parse(document["apiVersion"], document["kind"])
+            )
+            await cluster.client.delete(kind, document["metadata"]["name"])
+
+
 async def test_roles_in_a_namespace_suffice_there(cluster: Cluster) -> None:
     operator = kw.Operator(leaflets, boards, name=f"leaflets-{cluster.namespace}")
     names = Names(operator.name, cluster.namespace)
@@ -99,12 +110,64 @@ async def test_roles_in_a_namespace_suffice_there(cluster: Cluster) -> None:
         await cluster.eventually(Board, cluster.namespace, lambda it: it.status.seen == "b")
         work.cancel()
     await cluster.client.delete(board)
-    for document in documents:
-        if document["kind"].startswith("ClusterRole"):
-            kind = await cluster.client.resolve(
-                GroupVersionKind.parse(document["apiVersion"], document["kind"])
-            )
-            await cluster.client.delete(kind, document["metadata"]["name"])
+    await delete_cluster_roles(cluster, documents)
+
+
+async def test_roles_in_one_of_the_followed_namespaces_suffice_there(cluster: Cluster) -> None:
+    selector = NamespaceSelector(f"roles.example.com/team={cluster.namespace}")
+    labels = {"roles.example.com/team": cluster.namespace}
+    closed = f"{cluster.namespace}-closed"
+    await cluster.client.create(core_v1.Namespace(kw.Meta(closed, labels=labels)))
+    await cluster.client.patch(
+        core_v1.Namespace, {"metadata": {"labels": labels}}, name=cluster.namespace, type="merge"
+    )
+    operator = kw.Operator(copies, name=f"followed-{cluster.namespace}", namespaces=selector)
+    names = Names(operator.name, cluster.namespace)
+    documents = rbac(operator, names, [cluster.namespace])
+    await cluster.install(operator)
+    config = await account(cluster, documents, names.account)
+    options = ManagerOptions(
+        election=ElectionOptions(), metrics_bind_address="0", health_probe_bind_address="0"
+    )
+    manager = Manager(operator, config, options)
+    async with asyncio.TaskGroup() as group:
+        work = group.create_task(manager.run())
+        await cluster.create(Leaflet(kw.Meta("one"), spec=Spec(text="c")))
+        await cluster.eventually(Leaflet, "one", lambda it: it.status.seen == "c")
+        assert list(manager.describe()["namespaces"]["refused"]) == [closed]
+
+        async def reported() -> bool:
+            events = await cluster.client.list(events_v1.Event, namespace="default")
+            return any(event.regarding is not None and event.regarding.name == closed for event in events)
+
+        await eventually(reported)
+        work.cancel()
+    await cluster.client.delete(core_v1.Namespace, closed)
+    await delete_cluster_roles(cluster, documents)
+
+
+async def test_roles_for_a_selector_suffice_for_its_lease(cluster: Cluster) -> None:
+    operator = kw.Operator(copies, name=f"selected-{cluster.namespace}")
+    names = Names(operator.name, cluster.namespace)
+    selector = "track=canary"
+    documents = rbac(operator, names, [cluster.namespace], selector=selector)
+    await cluster.install(operator)
+    config = await account(cluster, documents, names.account)
+    options = ManagerOptions(
+        namespaces=(cluster.namespace,),
+        selector=selector,
+        election=ElectionOptions(),
+        metrics_bind_address="0",
+        health_probe_bind_address="0",
+    )
+    async with asyncio.TaskGroup() as group:
+        work = group.create_task(Manager(operator, config, options).run())
+        await cluster.create(Leaflet(kw.Meta("other"), spec=Spec(text="c")))
+        await cluster.create(Leaflet(kw.Meta("one", labels={"track": "canary"}), spec=Spec(text="c")))
+        await cluster.eventually(Leaflet, "one", lambda it: it.status.seen == "c")
+        assert (await cluster.get(Leaflet, "other")).status.seen == ""
+        assert await cluster.find(coordination_v1.Lease, lease_name(operator.name, selector)) is not None
+        work.cancel()
 
 
 @pytest.fixture

@@ -82,6 +82,7 @@ def test_the_wheel_has_the_package_and_nothing_else(distributions: Path) -> None
         f"{path.name.rsplit('-', 3)[0]}.dist-info",
     }
     assert "kubewright/py.typed" in names
+    assert {"kubewright/ui/static/index.html", "kubewright/ui/static/main.js"} <= set(names)
     assert not any("__pycache__" in name for name in names)
 
 

@@ -1,9 +1,9 @@
 """The `kubewright` command: thin commands over the library, with errors of one line.
 
-`app` has the table of commands and turns errors into exit codes; each command's module defines `command`.
+`entry` starts: it runs a deployed operator without loading click (`run.arguments`), and leaves everything else to
+`app`, which has the table of commands; each command's module defines `command`. `exits` turns errors into exit codes.
 The modules at the top are shared: `target` loads the operator, `options` defines options
-shared by commands, `loops` runs a coroutine until a signal, `logs` and `progress` write output, `colours` decides
-whether it is colored. Each folder belongs to one command or to related ones:
+shared by commands, `loops` runs a coroutine until a signal, `logs` and `progress` write output. Each folder belongs to one command or to related ones:
 
     documents    objects by name, from files, compared      (shared)
     definitions  install, uninstall: CRDs
@@ -14,6 +14,6 @@ whether it is colored. Each folder belongs to one command or to related ones:
     run, plan, rbac, doctor
 """
 
-from kubewright.cli.app import main
+from kubewright.cli.entry import main
 
 __all__ = ["main"]

@@ -1,30 +1,23 @@
-"""Entry point of the command line: the table of commands, and exit codes for errors."""
+"""The table of commands, and exit codes for errors."""
 
-import errno
-import gc
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
 
-from kubewright.api import ConnectionFailed, KubewrightError
-from kubewright.cli.options import WrongUsage
-from kubewright.tracebacks import crash_report
-
-FAILED = 1
-WRONG_USAGE = 2
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+from kubewright.cli.entry import load_module
+from kubewright.cli.exits import FAILED, WRONG_USAGE, error_line, exit_code_of
 
 
 class CommandEntry(NamedTuple):
-    """A command's module and its line in the help."""
+    """A command's module, its line in the help, and its name in the module."""
 
     module: str
     summary: str
+    attribute: str = "command"
 
 
 COMMANDS: Mapping[str, CommandEntry] = {
@@ -39,6 +32,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "uninstall": CommandEntry(
         "kubewright.cli.definitions.uninstall", "Delete an operator's CRDs from the cluster."
     ),
+    "migrate": CommandEntry("kubewright.cli.migrate.command", "Store objects in their storage version."),
     "manifests": CommandEntry("kubewright.cli.packages.manifests", "Print an operator's manifests as YAML."),
     "deploy": CommandEntry(
         "kubewright.cli.deployment.deploy",
@@ -50,11 +44,20 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "get": CommandEntry("kubewright.cli.objects.get", "Display one or many objects."),
     "apply": CommandEntry("kubewright.cli.objects.apply", "Apply manifests with server-side apply."),
     "delete": CommandEntry("kubewright.cli.objects.delete", "Delete objects by name or from files."),
+    "pause": CommandEntry("kubewright.cli.objects.control", "Pause the reconciles of objects.", "pause"),
+    "resume": CommandEntry(
+        "kubewright.cli.objects.control", "Resume the reconciles of paused objects.", "resume"
+    ),
+    "reconcile": CommandEntry("kubewright.cli.objects.control", "Reconcile objects now.", "reconcile"),
     "plan": CommandEntry(
         "kubewright.cli.plan.command", "Show what an operator would create, change and delete."
     ),
     "why": CommandEntry("kubewright.cli.why.command", "Explain why an object is as it is."),
+    "ui": CommandEntry("kubewright.cli.ui", "Show a cluster and its operators in the browser."),
     "replay": CommandEntry("kubewright.cli.replay.command", "Run a recorded reconcile again."),
+    "prove": CommandEntry(
+        "kubewright.cli.prove.command", "Run an operator with crashes and faults, and check what must hold."
+    ),
     "rbac": CommandEntry("kubewright.cli.rbac.command", "Verify an operator's RBAC rules with its tests."),
     "doctor": CommandEntry(
         "kubewright.cli.doctor.command", "Check the cluster and the operator's setup, and suggest fixes."
@@ -71,9 +74,9 @@ COMMANDS: Mapping[str, CommandEntry] = {
 }
 SECTIONS: Mapping[str, Sequence[str]] = {
     "Start": ("init", "create", "dev", "envtest", "run"),
-    "Verify": ("manifests", "plan", "replay", "rbac", "scorecard", "doctor"),
-    "Ship": ("build", "bundle", "install", "uninstall", "deploy", "undeploy"),
-    "Objects": ("get", "why", "apply", "delete"),
+    "Verify": ("manifests", "plan", "replay", "prove", "rbac", "scorecard", "doctor"),
+    "Ship": ("build", "bundle", "install", "uninstall", "deploy", "undeploy", "migrate"),
+    "Objects": ("get", "why", "ui", "apply", "delete", "pause", "resume", "reconcile"),
 }
 """How the help groups the commands; those that are in no group come last."""
 
@@ -88,7 +91,7 @@ class CommandTable(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load one command."""
         entry = COMMANDS.get(cmd_name)
-        return None if entry is None else _loaded(entry.module).command
+        return None if entry is None else getattr(load_module(entry.module), entry.attribute)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -123,7 +126,7 @@ class CommandTable(click.Group):
 
 def _print_version(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        ctx.invoke(import_module(COMMANDS["version"].module).command, output="text")
+        ctx.invoke(load_module(COMMANDS["version"].module).command, output="text")
         ctx.exit()
 
 
@@ -147,18 +150,6 @@ def cli() -> None:
     """
 
 
-def _loaded(module: str) -> Any:
-    """Import a module and exempt its objects from garbage collection: they live as long as the process."""
-    if module not in sys.modules:
-        gc.disable()
-        try:
-            import_module(module)
-        finally:
-            gc.freeze()
-            gc.enable()
-    return sys.modules[module]
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Run the command; exit with 0 (done), 1 (failed) or 2 (wrong usage)."""
     sys.exit(_exit_code(arguments))
@@ -177,25 +168,12 @@ def _exit_code(arguments: list[str] | None) -> int:
     except click.ClickException as error:
         click.echo(f"Error: {error.format_message()}", err=True)
         return FAILED
-    except ConnectionFailed as error:
-        click.echo(
-            f"Error: {error} (run `kubewright doctor` to check the cluster and the kubeconfig)", err=True
-        )
+    except click.Abort:
+        click.echo(error_line(KeyboardInterrupt()), err=True)
         return FAILED
-    except KubewrightError as error:
-        click.echo(f"Error: {error}", err=True)
-        return WRONG_USAGE if isinstance(error, WrongUsage) else FAILED
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted: run the same command again to continue", err=True)
-        return FAILED
-    except OSError as error:
-        full = error.filename is None and error.errno in _FULL
-        message = f"cannot write to standard output: {error.strerror}" if full else crash_report(error)
-        click.echo(f"Error: {message}", err=True)
-        return FAILED
-    except Exception as error:
-        click.echo(f"Error: {crash_report(error)}", err=True)
-        return FAILED
+    except (Exception, KeyboardInterrupt) as error:
+        click.echo(error_line(error), err=True)
+        return exit_code_of(error)
     return outcome if isinstance(outcome, int) else 0
 
 

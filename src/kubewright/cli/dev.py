@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from importlib import import_module
 from pathlib import Path
 from typing import TypedDict, get_args
 
@@ -15,19 +16,25 @@ from kubewright.api import ConfigError
 from kubewright.cli.kubeconfigs import write_kubeconfig
 from kubewright.cli.logs import set_up
 from kubewright.cli.loops import run_program, until_signalled
-from kubewright.cli.options import FILE
+from kubewright.cli.options import FILE, kubernetes_option, page_port, ui_options
+from kubewright.client import load_config
 from kubewright.devcluster import MAX_NODES, DevCluster, extended_programs
 from kubewright.devserver import (
     ADMISSION_PLUGINS,
     AuthorizationMode,
+    FeatureGateError,
+    KubernetesRelease,
     Server,
     ServerCredentials,
     TokenFileError,
+    parse_feature_gates,
 )
 from kubewright.envtest.settings import image_commands
 from kubewright.processpods import ProcessPods
 
 DEFAULT_KUBECONFIG = Path("~/.kube/kubewright-dev")
+# Loaded only with --ui.
+PAGE = "kubewright.cli.ui"
 PROCESSES = "Warning: Pods run as processes on this machine, as your user: anyone with the kubeconfig can run commands as you"
 
 
@@ -77,6 +84,7 @@ PROCESSES = "Warning: Pods run as processes on this machine, as your user: anyon
     show_default=True,
     help="Number of nodes.",
 )
+@kubernetes_option
 @click.option("--no-controllers", is_flag=True, help="Run only the API server, as envtest does.")
 @click.option(
     "--token-file",
@@ -99,6 +107,14 @@ PROCESSES = "Warning: Pods run as processes on this machine, as your user: anyon
     default="",
     help="Admission plugins to enable, or with a minus to disable, such as AlwaysPullImages,-PodSecurity.",
 )
+@click.option(
+    "--feature-gates",
+    "gates",
+    metavar="NAME=true|false[,...]",
+    default="",
+    help="Feature gates of the API server to switch, such as ShardedListAndWatch=true.",
+)
+@ui_options
 @click.option("-v", "--verbose", is_flag=True, help="Log what the cluster does.")
 def command(
     kubeconfig: Path | None,
@@ -108,10 +124,14 @@ def command(
     images: tuple[str, ...],
     programs: tuple[str, ...],
     nodes: int,
+    kubernetes: str,
     no_controllers: bool,
     token_file: Path | None,
     modes: str,
     plugins: str,
+    gates: str,
+    ui: bool,
+    ui_port: int,
     verbose: bool,
 ) -> None:
     """Run an embedded cluster: API server, workload controllers, one or more nodes.
@@ -122,9 +142,10 @@ def command(
         raise click.UsageError("--run requires --pods=process")
     if no_controllers and pods == "process":
         raise click.UsageError("--pods=process requires controllers")
+    live_port = page_port(ui, ui_port)
     commands = _commands(images) if pods == "process" else None
     table = _programs(programs)
-    options = _server_options(token_file, modes, plugins)
+    options = _server_options(kubernetes, token_file, modes, plugins, gates)
     # The cluster's own controllers log only with --verbose.
     set_up("text", level=logging.INFO if verbose else logging.ERROR)
     path = kubeconfig or DEFAULT_KUBECONFIG.expanduser()
@@ -137,19 +158,23 @@ def command(
 
     if commands is not None:
         click.echo(PROCESSES)
-    run_program(lambda: until_signalled(_serve(serving, path, port)))
+    run_program(lambda: until_signalled(_serve(serving, path, port, live_port)))
 
 
 class ServerOptions(TypedDict):
     """What the API server is started with, alone or with controllers."""
 
+    kubernetes: str
     credentials: ServerCredentials
     authorization_modes: Sequence[AuthorizationMode]
     enable_admission_plugins: Sequence[str]
     disable_admission_plugins: Sequence[str]
+    feature_gates: dict[str, bool]
 
 
-def _server_options(token_file: Path | None, modes: str, plugins: str) -> ServerOptions:
+def _server_options(
+    kubernetes: str, token_file: Path | None, modes: str, plugins: str, gates: str
+) -> ServerOptions:
     known: tuple[AuthorizationMode, ...] = get_args(AuthorizationMode)
     wanted = [name.strip() for name in modes.split(",")]
     if unknown := [name for name in wanted if name not in known]:
@@ -160,11 +185,20 @@ def _server_options(token_file: Path | None, modes: str, plugins: str) -> Server
             f"--admission-plugins {unknown[0]}: unknown plugin; there are {', '.join(ADMISSION_PLUGINS)}"
         )
     return {
+        "kubernetes": kubernetes,
         "credentials": ServerCredentials(token_file=token_file),
         "authorization_modes": [mode for mode in known if mode in wanted],
         "enable_admission_plugins": [name for name in names if not name.startswith("-")],
         "disable_admission_plugins": [name[1:] for name in names if name.startswith("-")],
+        "feature_gates": _feature_gates(gates, kubernetes),
     }
+
+
+def _feature_gates(text: str, kubernetes: str) -> dict[str, bool]:
+    try:
+        return parse_feature_gates(text, KubernetesRelease.find(kubernetes))
+    except FeatureGateError as error:
+        raise click.UsageError(f"--feature-gates {text}: {error}") from None
 
 
 def _commands(images: tuple[str, ...]) -> dict[str, list[str]]:
@@ -188,7 +222,12 @@ def _programs(given: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-async def _serve(serving: Callable[[], DevCluster | Server], path: Path, port: int) -> None:
+async def _serve(
+    serving: Callable[[], DevCluster | Server],
+    path: Path,
+    port: int,
+    page_port: int | None,
+) -> None:
     async with AsyncExitStack() as stack:
         try:
             cluster = await stack.enter_async_context(serving())
@@ -202,5 +241,14 @@ async def _serve(serving: Callable[[], DevCluster | Server], path: Path, port: i
         await asyncio.to_thread(write_kubeconfig, path, cluster.kubeconfig())
         # Objects that exist now live as long as the process: exempt them from garbage collection.
         gc.freeze()
+        link = None
+        if page_port is not None:
+            page = await asyncio.to_thread(import_module, PAGE)
+            config = await asyncio.to_thread(load_config, path)
+            link = await stack.enter_async_context(
+                page.live_page(config, title="dev cluster", port=page_port)
+            )
         click.echo(f"kubewright dev is ready at {cluster.url}: export KUBECONFIG={path}")
+        if link is not None:
+            click.echo(f"live page: {link}")
         await asyncio.get_running_loop().create_future()

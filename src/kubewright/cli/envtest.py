@@ -1,7 +1,8 @@
-"""`kubewright envtest`: kubewright in the place of envtest's binaries."""
+"""`kubewright envtest`: replacements of envtest's binaries."""
 
 import click
 
+from kubewright.cli.options import kubernetes_option
 from kubewright.envtest.assets import create_folder
 
 
@@ -11,7 +12,8 @@ def command() -> None:
 
 
 @command.command()
-def path() -> None:
+@kubernetes_option
+def path(kubernetes: str) -> None:
     """Print a folder with kube-apiserver and etcd that run kubewright.
 
     envtest and other test kits start the programs in KUBEBUILDER_ASSETS:
@@ -20,4 +22,4 @@ def path() -> None:
 
     The folder has kubectl too if it is on PATH.
     """
-    click.echo(create_folder())
+    click.echo(create_folder(kubernetes=kubernetes))

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import re
 import sys
 import time
@@ -10,7 +11,6 @@ from datetime import UTC, datetime
 from textwrap import indent
 from typing import Any, Literal, TextIO, cast
 
-from kubewright.cli.colours import painted
 from kubewright.tracebacks import folded_traceback, stack_trace
 
 LogFormat = Literal["text", "json"]
@@ -23,7 +23,7 @@ _COLOURS = {logging.WARNING: "33", logging.ERROR: "31", logging.CRITICAL: "31;1"
 _DIM = "2"
 # Control characters, line and paragraph separators, and bidirectional controls: an object's name or an error
 # message could otherwise clear the screen, hide text or look like a line of the log.
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_UNPRINTABLE = r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
 # Fields that come first in text, and fields that are only in JSON.
 _SHOWN_FIRST = ("controller", "namespace", "name")
 _MACHINE_FIELDS = frozenset({"controllerGroup", "controllerKind", "reconcileID"})
@@ -41,6 +41,11 @@ def set_up(
     logging.basicConfig(level=level, handlers=[handler], force=True)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
     return handler
+
+
+def painted(stream: TextIO) -> bool:
+    """Return True if output to this stream may be colored: on a terminal, unless NO_COLOR is set (no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR")
 
 
 def fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
@@ -169,7 +174,7 @@ def _is_shown(name: str, fields: Mapping[str, Any]) -> bool:
 
 def escaped(text: str) -> str:
     """Return the text with control characters as Python writes them in a string: an escape is `\\x1b`."""
-    return _UNPRINTABLE.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+    return re.sub(_UNPRINTABLE, lambda found: found.group().encode("unicode_escape").decode(), text)
 
 
 def _text(value: Any) -> str:

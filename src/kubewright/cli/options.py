@@ -8,18 +8,16 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from kubewright.api import KubewrightError, Quantity, names
+from kubewright.api.scoping import NamespaceSelector
+from kubewright.cli.values import checked_selector, namespace_selector, size_in_bytes, split_namespaces
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Loaded only if TARGET is omitted: in a cluster TARGET is given, and there is no project directory.
 PROJECT = "kubewright.cli.project"
-MIN_SIZE = 1024 * 1024
+# Loaded only if a Kubernetes version is given: importing the embedded server takes longer than most commands.
+RELEASES = "kubewright.devserver.data"
 FILE = click.Path(path_type=Path, dir_okay=False)
-
-
-class WrongUsage(KubewrightError):
-    """The command line is invalid, for example a TARGET that does not exist: the command exits with 2."""
 
 
 def target_argument(function: F) -> F:
@@ -68,6 +66,16 @@ def cluster_options(function: F) -> F:
     )(function)
 
 
+def policies_option(function: F) -> F:
+    """Add --policies."""
+    return click.option(
+        "--policies",
+        is_flag=True,
+        help="Replace admission webhooks by policies where their functions can be said in CEL; "
+        "MutatingAdmissionPolicy needs Kubernetes 1.36.",
+    )(function)
+
+
 def namespaces_option(help: str) -> Callable[[F], F]:  # noqa: A002 (click's word)
     """Add the option for namespaces: it is repeatable, and accepts a list with commas or an empty one, as OLM passes."""
     return click.option(
@@ -82,11 +90,38 @@ def namespaces_option(help: str) -> Callable[[F], F]:  # noqa: A002 (click's wor
 
 
 def _split_namespaces(ctx: click.Context, parameter: click.Parameter, value: Sequence[str]) -> Sequence[str]:
-    found = tuple(name for given in value for name in given.split(",") if name)
-    for name in found:
-        if problems := names.dns1123_label(name):
-            raise click.BadParameter(f"{name!r}: {problems[0]}")
-    return found
+    try:
+        return tuple(name for given in value for name in split_namespaces(given))
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def namespace_selector_option(help: str) -> Callable[[F], F]:  # noqa: A002 (click's word)
+    """Add the option for namespaces by label; its value is None if it is not given or empty."""
+    return click.option(
+        "--namespace-selector", metavar="LABELS", default="", callback=_parse_namespace_selector, help=help
+    )
+
+
+def _parse_namespace_selector(
+    ctx: click.Context, parameter: click.Parameter, value: str
+) -> NamespaceSelector | None:
+    try:
+        return namespace_selector(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def selector_option(help: str) -> Callable[[F], F]:  # noqa: A002 (click's word)
+    """Add the option for the objects that are reconciled, by label."""
+    return click.option("--selector", metavar="LABELS", default="", callback=_parse_selector, help=help)
+
+
+def _parse_selector(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    try:
+        return checked_selector(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def filenames_option(help: str, *, required: bool = False) -> Callable[[F], F]:  # noqa: A002 (click's word)
@@ -151,15 +186,72 @@ def timeout_option(default: float, until: str) -> Callable[[F], F]:
     )
 
 
+def journal_options(function: F) -> F:
+    """Add the options that select deployed operators, and the account whose token they are asked with."""
+    function = click.option(
+        "--service-account",
+        metavar="[NAMESPACE/]NAME",
+        default="",
+        help="Read the journal of a deployed operator with a short-lived token of this account; default: the operator's.",
+    )(function)
+    return click.option(
+        "--operator-namespace",
+        metavar="NAMESPACE",
+        default="",
+        help="Look for a deployed operator only in this namespace; default: in all.",
+    )(function)
+
+
+def kubernetes_option(function: F) -> F:
+    """Add the option for the Kubernetes version of the embedded server, as a release or an empty text."""
+    return click.option(
+        "--kubernetes",
+        metavar="VERSION",
+        default="",
+        callback=_known_release,
+        help="Kubernetes version to serve, such as 1.33; by default the newest.",
+    )(function)
+
+
+def _known_release(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    if not value:
+        return ""
+    releases = import_module(RELEASES)
+    try:
+        return releases.KubernetesRelease.find(value).version
+    except releases.UnknownReleaseError as error:
+        raise click.UsageError(f"--kubernetes: {error}") from None
+
+
+def ui_options(function: F) -> F:
+    """Add the options for the live page of a command that runs something else as well."""
+    function = click.option(
+        "--ui-port",
+        metavar="PORT",
+        type=click.IntRange(0, 65535),
+        default=0,
+        help="Port of the live page on 127.0.0.1; 0 selects a free port.",
+    )(function)
+    return click.option(
+        "--ui",
+        is_flag=True,
+        help="Show objects and reconciles on a live page in the browser; see `kubewright ui`.",
+    )(function)
+
+
+def page_port(ui: bool, port: int) -> int | None:
+    """Return the port for the live page, or None without `--ui`; raise UsageError for a port of no page."""
+    if port and not ui:
+        raise click.UsageError("--ui-port requires --ui")
+    return port if ui else None
+
+
 def parse_size(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
     """Return a size such as 200Mi in bytes."""
     try:
-        size = int(Quantity(value))
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is not a quantity such as 200Mi or 1Gi") from None
-    if size < MIN_SIZE:
-        raise click.BadParameter(f"{value} is too small: at least 1Mi")
-    return size
+        return size_in_bytes(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def parse_size_or_off(ctx: click.Context, parameter: click.Parameter, value: str) -> int:

@@ -1,15 +1,18 @@
-"""Progress of a command: a line for each completed step, and what it waits for."""
+"""Output for people: a line for each completed step of a command, and what it waits for."""
 
 import shutil
 import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
 QUIET_SECONDS = 1.0
 """Waits shorter than this are not worth a line in a log."""
+LARGE_FILE = 64 * 1024 * 1024
+"""Bytes of a file from which on the progress of reading it is shown."""
 _CLEAR = "\r\x1b[2K"
 Update = Callable[[str], None]
 
@@ -38,6 +41,34 @@ class Progress:
             yield wait.update
         finally:
             wait.end()
+
+
+@contextmanager
+def reading_progress(path: Path, *, passes: int = 1) -> Generator[Callable[[int], None] | None, None, None]:
+    """Show how much of a large file was read; the function given takes the number of bytes since its last call.
+
+    None is given for a file that is read in a moment, and for one that does not exist.
+    """
+    try:
+        size = path.stat().st_size
+    except OSError:
+        size = 0
+    if size < LARGE_FILE:
+        yield None
+        return
+    title = f"reading {path}, {size // 2**20} MiB"
+    done = shown = 0
+    with Progress().waiting(f"{title}: 0 %") as update:
+
+        def advance(count: int) -> None:
+            nonlocal done, shown
+            done += count
+            percent = done * 10 // (size * passes) * 10
+            if percent != shown:
+                shown = percent
+                update(f"{title}: {percent} %")
+
+        yield advance
 
 
 class _Terminal:

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from kubewright.api import DeclarationError, KubewrightError
-from kubewright.cli.options import WrongUsage
+from kubewright.cli.exits import WrongUsage
 from kubewright.controller import Controller, Operator
 from kubewright.tracebacks import place_of
 from kubewright.webhook import Admission, Authentication, Conversion, Webhook
@@ -81,7 +81,8 @@ def _load(place: str) -> ModuleType:
 def _import(name: str, folder: Path, place: str) -> ModuleType:
     if not all(part.isidentifier() for part in name.split(".")):
         raise TargetError(f"{place}: {name!r} is not a valid module name: rename the file or directory")
-    sys.path.insert(0, str(folder.resolve()))
+    if sys.path[:1] != [str(folder.resolve())]:
+        sys.path.insert(0, str(folder.resolve()))
     importlib.invalidate_caches()
     try:
         module = importlib.import_module(name)

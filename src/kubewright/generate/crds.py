@@ -14,17 +14,22 @@ from kubewright.webhook.configurations import ByService, conversion
 def crds(operator: Operator, names: Names | None = None) -> list[dict[str, Any]]:
     """Render one definition per kind, with all the versions the operator declares.
 
-    Given the names of a deployed operator, versions are converted through its Service; without them the
-    conversion is left to the running operator.
+    Given the names of a deployed operator, the definitions have its labels, and versions are converted through its
+    Service; without them the conversion is left to the running operator.
     """
     versions: defaultdict[tuple[str, str], list[Any]] = defaultdict(list)
     for declared in operator.kinds:
         kind = kind_of(declared)
         versions[kind.group, kind.kind].append(declared)
-    return [
+    definitions = [
         crd(*classes, conversion=_conversion(operator, names) if key in operator.webhooks.versions else None)
         for key, classes in versions.items()
     ]
+    if names is not None:
+        for definition in definitions:
+            metadata = definition["metadata"]
+            metadata["labels"] = {**names.labels, **metadata.get("labels", {})}
+    return definitions
 
 
 def _conversion(operator: Operator, names: Names | None) -> dict[str, Any] | None:

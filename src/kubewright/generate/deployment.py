@@ -13,7 +13,8 @@ PROBE_PORT = 8081
 GRACE_SECONDS = 40
 """Longer than the manager's graceful timeout of 30 s, so that Kubernetes does not kill running reconciles."""
 REQUESTS = {"cpu": "10m", "memory": "64Mi"}
-LIMITS = {"cpu": "500m", "memory": "256Mi"}
+LIMITS = {"memory": "256Mi"}
+"""Without CPU: a limit would throttle an operator after a start or a burst of changes."""
 
 
 def deployment(
@@ -23,19 +24,35 @@ def deployment(
     image: str,
     replicas: int | None = None,
     namespaces: Sequence[str] = (),
+    args: Sequence[str] = (),
 ) -> list[JsonObject]:
-    """Render the Deployment, the objects for its metrics, and a PodDisruptionBudget for several replicas."""
-    count = operator.workload.replicas if replicas is None else replicas
+    """Render the Deployment, the objects for its metrics, and a PodDisruptionBudget for several replicas.
+
+    `args` are further arguments of `kubewright run`.
+    """
+    options = [*(f"--namespace={namespace}" for namespace in dict.fromkeys(namespaces)), *args]
+    count = replicas_of(operator) if replicas is None else replicas
     documents: list[JsonObject] = [
         {
             **named("apps/v1", "Deployment", names.manager, names, names.namespace),
-            "spec": _spec(operator, names, image, count, namespaces),
+            "spec": _spec(operator, names, image, count, options),
         },
         *metrics(names),
     ]
     if count > 1:
         documents.append(budget(names))
     return documents
+
+
+def replicas_of(operator: Operator) -> int:
+    """Return the declared number of replicas; by default two if writes fail while the webhooks are away."""
+    if operator.workload.replicas is not None:
+        return operator.workload.replicas
+    webhooks = operator.webhooks
+    required = webhooks.conversions or any(
+        each.webhook.failure_policy == "Fail" for each in webhooks.admissions
+    )
+    return 2 if required else 1
 
 
 def budget(names: Names) -> JsonObject:
@@ -51,15 +68,13 @@ def anti_affinity(names: Names) -> JsonObject:
     return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
 
 
-def _spec(
-    operator: Operator, names: Names, image: str, replicas: int, namespaces: Sequence[str]
-) -> JsonObject:
+def _spec(operator: Operator, names: Names, image: str, replicas: int, options: Sequence[str]) -> JsonObject:
     volumes = operator.workload.volumes
     pod: JsonObject = {
         "serviceAccountName": names.account,
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": [_container(operator, image, namespaces)],
+        "containers": [_container(operator, image, options)],
         "volumes": [{"name": "tmp", "emptyDir": {}}, *map(_volume, volumes)],
     }
     if replicas > 1:
@@ -77,7 +92,7 @@ def _spec(
     }
 
 
-def _container(operator: Operator, image: str, namespaces: Sequence[str]) -> JsonObject:
+def _container(operator: Operator, image: str, options: Sequence[str]) -> JsonObject:
     workload = operator.workload
     ports = [
         {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
@@ -94,7 +109,7 @@ def _container(operator: Operator, image: str, namespaces: Sequence[str]) -> Jso
             f"--metrics-bind-address=:{METRICS_PORT}",
             "--metrics-secure",
             f"--health-probe-bind-address=:{PROBE_PORT}",
-            *(f"--namespace={namespace}" for namespace in dict.fromkeys(namespaces)),
+            *options,
             *workload.args,
         ],
         "ports": ports,

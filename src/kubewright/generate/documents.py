@@ -8,8 +8,10 @@ import yaml
 
 from kubewright.api import JsonObject
 
-HEADER = "# Rendered by kubewright from the operator's declarations: change those, then render again.\n"
-"""The first line of a generated file: only files that begin with it are replaced."""
+MARK = "Rendered by kubewright from the operator's declarations: change those, then render again."
+"""Marks a generated file, in one of its first two lines: only files with it are replaced."""
+HEADER = f"# {MARK}\n"
+"""The first line of a generated YAML file."""
 
 
 class _Dumper(yaml.SafeDumper):

@@ -1,28 +1,44 @@
 """The manifests as a Helm chart: the same documents, with cluster-specific settings as values."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kubewright.api import JsonObject
+from kubewright.api import JsonObject, kind_of
 from kubewright.controller import Operator
-from kubewright.generate.deployment import anti_affinity, budget
-from kubewright.generate.documents import HEADER, files_of, plain_yaml
-from kubewright.generate.manifests import USUAL, Settings, parts_of
+from kubewright.generate.chart_values import ChartValue, values_of
+from kubewright.generate.deployment import budget
+from kubewright.generate.documents import HEADER, MARK, files_of, plain_yaml
+from kubewright.generate.manifests import USUAL, Settings, names_of, parts_of
+from kubewright.generate.monitoring import server_name
 from kubewright.generate.names import Names
 from kubewright.generate.rbac import user_roles
 from kubewright.generate.templates import Template
 
-_MANAGED_BY = "app.kubernetes.io/managed-by"
 _IMAGE = (
     '"{{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}'
     '{{ else }}:{{ .Values.image.tag }}{{ end }}"'
 )
+_LABELS = {
+    "app.kubernetes.io/managed-by": "{{ .Release.Service }}",
+    "app.kubernetes.io/instance": "{{ .Release.Name | quote }}",
+    "app.kubernetes.io/version": '{{ .Chart.AppVersion | replace "+" "_" | trunc 63 | trimSuffix "-" | quote }}',
+    "helm.sh/chart": '{{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" | quote }}',
+}
+"""The labels that Helm recommends, beside app.kubernetes.io/name, which selects the Pods."""
+_MONITORING_VALUES = {
+    "ServiceMonitor": "serviceMonitor",
+    "PrometheusRule": "prometheusRule",
+    "ConfigMap": "grafanaDashboard",
+}
+_SHARED_VALUES = ("crds", "userRoles")
+"""Values for objects that only the chart of the first Deployment has."""
 _POD_VALUES = (
     "imagePullSecrets",
     "nodeSelector",
     "tolerations",
     "affinity",
     "topologySpreadConstraints",
-    "priorityClassName",
 )
 
 
@@ -37,17 +53,23 @@ class Chart:
 
 def helm(operator: Operator, chart: Chart, settings: Settings = USUAL) -> dict[str, str]:
     """Render a chart without a Namespace: it is installed in the namespace of the release."""
-    names = Names(operator.name)
+    names = names_of(operator, settings)
     parts = parts_of(
         operator,
         names,
         ("crds", "rbac", "webhooks", "deployment", "monitoring", "network"),
-        replace(settings, replicas=1),
+        # The selector is a value of the chart.
+        replace(settings, replicas=1, selector=""),
     )
+    values = values_of(operator, names, settings)
+    if settings.name:
+        values = [each for each in values if each.name not in _SHARED_VALUES]
     for_users = {role["metadata"]["name"] for role in user_roles(operator, names)}
     tree = {
         "Chart.yaml": HEADER + plain_yaml(_chart(chart)),
-        "values.yaml": _values(operator, names, settings),
+        "values.yaml": _values_yaml(values),
+        "values.schema.json": _values_schema(values),
+        "templates/NOTES.txt": _notes(operator, names, brings_crds=not settings.name),
     }
     documents = {
         f"{part}/{name}": each for part, some in parts.items() for name, each in files_of(some).items()
@@ -59,6 +81,8 @@ def helm(operator: Operator, chart: Chart, settings: Settings = USUAL) -> dict[s
         template = Template(document)
         _conditions(template, path.partition("/")[0], for_users)
         _places(template, names)
+        if document["metadata"]["name"] == names.lease_role and document["kind"] == "Role":
+            _place_lease(template)
         tree[f"templates/{path}"] = template.text()
     return tree
 
@@ -72,7 +96,7 @@ def _conditions(template: Template, part: str, for_users: set[str]) -> None:
         )
         document["metadata"][keep] = ""
     elif part == "monitoring":
-        template.only_if(".Values.serviceMonitor.enabled")
+        template.only_if(f".Values.{_MONITORING_VALUES.get(document['kind'], 'serviceMonitor')}.enabled")
     elif part == "network":
         template.only_if(".Values.networkPolicy.enabled")
     elif document["kind"] == "PodDisruptionBudget":
@@ -83,39 +107,71 @@ def _conditions(template: Template, part: str, for_users: set[str]) -> None:
 
 def _places(template: Template, names: Names) -> None:
     document = template.document
-    if _MANAGED_BY in document["metadata"].get("labels", {}):
-        document["metadata"]["labels"][_MANAGED_BY] = template.place("{{ .Release.Service }}")
+    # Objects without labels, such as roles for the installer, are not selected by any tool.
+    if labels := document["metadata"].get("labels"):
+        labels |= {name: template.place(value) for name, value in _LABELS.items()}
     if document["kind"] == "ServiceAccount":
         document["metadata"][template.block("annotations", ".Values.serviceAccount.annotations")] = ""
     if document["kind"] == "ServiceMonitor":
-        entry = "{{ $key }}: {{ $value | quote }}"
-        labels = template.lines(
-            "{{- range $key, $value := .Values.serviceMonitor.labels }}", entry, "{{- end }}"
-        )
-        document["metadata"]["labels"][labels] = ""
+        (endpoint,) = document["spec"]["endpoints"]
+        endpoint["tlsConfig"]["serverName"] = template.place(server_name(names, "{{ .Release.Namespace }}"))
+    if value := _MONITORING_VALUES.get(document["kind"]):
+        document["metadata"]["labels"][_entries(template, f".Values.{value}.labels")] = ""
     if document["kind"] == "Deployment":
         _place_pod(template)
     template.replace(names.namespace, "{{ .Release.Namespace | quote }}")
 
 
+def _place_lease(template: Template) -> None:
+    """Allow the Lease of any selector: its name is derived from a value of the chart."""
+    for rule in template.document["rules"]:
+        if rule["resources"] == ["leases"] and (named := rule.pop("resourceNames", ())):
+            lines = (f"- {name}" for name in named)
+            rule[template.lines("{{- if not .Values.selector }}", "resourceNames:", *lines, "{{- end }}")] = (
+                ""
+            )
+
+
+def _entries(template: Template, values: str) -> str:
+    """Return a placeholder for the entries of a mapping, to be used as a key of another one."""
+    entry = "{{ $key }}: {{ $value | quote }}"
+    return template.lines(f"{{{{- range $key, $value := {values} }}}}", entry, "{{- end }}")
+
+
+def _elements(template: Template, values: str) -> str:
+    """Return a placeholder for the elements of a list, to be used as an element of another one."""
+    return template.lines(f"{{{{- with {values} }}}}", "{{- toYaml . | nindent HERE }}", "{{- end }}")
+
+
 def _place_pod(template: Template) -> None:
     spec = template.document["spec"]
     spec["replicas"] = template.place("{{ .Values.replicas }}")
+    metadata: JsonObject = spec["template"]["metadata"]
+    metadata["labels"] |= {
+        name: template.place(_LABELS[name])
+        for name in ("app.kubernetes.io/managed-by", "app.kubernetes.io/instance")
+    }
+    metadata["labels"][_entries(template, ".Values.podLabels")] = ""
+    metadata["annotations"][_entries(template, ".Values.podAnnotations")] = ""
     pod: JsonObject = spec["template"]["spec"]
     (container,) = pod["containers"]
     container["image"] = template.place(_IMAGE)
     container["imagePullPolicy"] = template.place("{{ .Values.image.pullPolicy }}")
+    selector = '- {{ printf "--selector=%s" . | quote }}'
+    container["args"].append(template.lines("{{- with .Values.selector }}", selector, "{{- end }}"))
     container["args"].append(template.lines("{{- range .Values.args }}", "- {{ . | quote }}", "{{- end }}"))
     if "env" in container:
-        container["env"].append(
-            template.lines("{{- with .Values.env }}", "{{- toYaml . | nindent HERE }}", "{{- end }}")
-        )
+        container["env"].append(_elements(template, ".Values.env"))
     else:
         container[template.block("env", ".Values.env")] = ""
     del container["resources"]
     container[template.block("resources", ".Values.resources")] = ""
+    container["volumeMounts"].append(_elements(template, ".Values.extraVolumeMounts"))
+    pod["volumes"].append(_elements(template, ".Values.extraVolumes"))
     for value in _POD_VALUES:
         pod[template.block(value, f".Values.{value}")] = ""
+    priority = "{{- with .Values.priorityClassName }}", "priorityClassName: {{ . | quote }}", "{{- end }}"
+    pod[template.lines(*priority)] = ""
 
 
 def _chart(chart: Chart) -> JsonObject:
@@ -129,43 +185,49 @@ def _chart(chart: Chart) -> JsonObject:
     }
 
 
-def _values(operator: Operator, names: Names, settings: Settings) -> str:
-    repository, digest, tag = split_image(settings.image)
-    (pod,) = (
-        document["spec"]["template"]["spec"]
-        for document in parts_of(operator, names, ("deployment",), settings)["deployment"]
-        if document["kind"] == "Deployment"
-    )
-    count = operator.workload.replicas if settings.replicas is None else settings.replicas
-    commented: list[tuple[str, JsonObject]] = [
-        (
-            "The image of the operator; a digest goes before a tag.",
-            {"image": {"repository": repository, "tag": tag, "digest": digest, "pullPolicy": "IfNotPresent"}},
-        ),
-        ("Secrets with credentials of the registry, as a Pod names them.", {"imagePullSecrets": []}),
-        ("One replica works at a time; more take over when it goes.", {"replicas": count}),
-        ("Further arguments of `kubewright run`.", {"args": []}),
-        ("Further environment variables, as a container has them.", {"env": []}),
-        ("", {"resources": pod["containers"][0]["resources"]}),
-        ("Where its Pods run.", {"nodeSelector": {}, "tolerations": []}),
-        ("", {"affinity": anti_affinity(names), "topologySpreadConstraints": [], "priorityClassName": ""}),
-        ("", {"serviceAccount": {"annotations": {}}}),
-        (
-            "Install and upgrade the CRDs with the chart; keep them, and with them all objects, when it goes.",
-            {"crds": {"install": True, "keep": True}},
-        ),
-        ("Roles for the users of the kinds, added to the cluster's own view, edit and admin.", {"userRoles": {"enabled": True}}),
-        ("Needs the Prometheus operator.", {"serviceMonitor": {"enabled": False, "labels": {}}}),
-        ("Metrics are for namespaces with the label metrics=enabled then.", {"networkPolicy": {"enabled": False}}),
-    ]  # fmt: skip
+def _values_yaml(values: Sequence[ChartValue]) -> str:
     return HEADER + "".join(
-        (f"# {comment}\n" if comment else "") + plain_yaml(value) for comment, value in commented
+        (f"# {each.comment}\n" if each.comment else "") + plain_yaml({each.name: each.default})
+        for each in values
     )
 
 
-def split_image(image: str) -> tuple[str, str, str]:
-    """Split the name of an image into repository, digest and tag."""
-    named, _, digest = image.partition("@")
-    folder, slash, last = named.rpartition("/")
-    last, _, tag = last.partition(":")
-    return f"{folder}{slash}{last}", digest, tag or "latest"
+def _values_schema(values: Sequence[ChartValue]) -> str:
+    """Render the JSON schema with which Helm validates values, so that a misspelled one is an error."""
+    properties: JsonObject = {each.name: each.schema for each in values}
+    # Helm passes these to each chart that is part of another one.
+    properties["global"] = {"type": "object"}
+    schema: JsonObject = {
+        "$comment": MARK,
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": properties,
+    }
+    return json.dumps(schema, indent=2) + "\n"
+
+
+def _notes(operator: Operator, names: Names, *, brings_crds: bool) -> str:
+    """Render what Helm prints after an installation."""
+    manager = f"deployment/{names.manager}"
+    lines = [
+        f"{{{{- /* {MARK} */ -}}}}",
+        f"The operator {operator.name} is installed in namespace {{{{ .Release.Namespace }}}}.",
+        "",
+        "Wait until it is ready:",
+        f"  kubectl -n {{{{ .Release.Namespace }}}} rollout status {manager}",
+        "",
+        "Read its log:",
+        f"  kubectl -n {{{{ .Release.Namespace }}}} logs {manager}",
+    ]
+    if resources := sorted({kind_of(kind).resource for kind in operator.kinds}):
+        lines += ["", "List its objects:", *(f"  kubectl get {resource} -A" for resource in resources)]
+    if resources and brings_crds:
+        lines += [
+            "{{- if and .Values.crds.install .Values.crds.keep }}",
+            "",
+            "helm uninstall keeps the CustomResourceDefinitions and all objects of these kinds. Delete them with:",
+            f"  kubectl delete crd {' '.join(resources)}",
+            "{{- end }}",
+        ]
+    return "\n".join(lines) + "\n"

@@ -11,7 +11,7 @@ from typing import Any
 
 from kubewright.api import JsonObject, plural_of
 from kubewright.controller import Operator
-from kubewright.generate.manifests import PARTS, USUAL, Settings, manifests
+from kubewright.generate.manifests import PARTS, USUAL, Settings, manifests, names_of
 from kubewright.generate.names import Names
 from kubewright.generate.rbac import GROUP, RBAC, named
 
@@ -29,7 +29,7 @@ def installer(operator: Operator, subject: str, settings: Settings = USUAL) -> l
 
     The roles cover every part except samples, which are for users of the kinds.
     """
-    names = Names(operator.name)
+    names = names_of(operator, settings)
     documents = manifests(operator, [part for part in PARTS if part != "samples"], settings)
     places: defaultdict[str, list[JsonObject]] = defaultdict(list)
     for document in documents:

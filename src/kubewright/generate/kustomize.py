@@ -3,8 +3,7 @@
 from kubewright.api import JsonObject
 from kubewright.controller import Operator
 from kubewright.generate.documents import HEADER, files_of, plain_yaml
-from kubewright.generate.manifests import FURTHER_PARTS, PARTS, USUAL, Settings, parts_of
-from kubewright.generate.names import Names
+from kubewright.generate.manifests import FURTHER_PARTS, PARTS, USUAL, Settings, names_of, parts_of
 
 _KUSTOMIZATION = "kustomization.yaml"
 _OPTIONAL = ("monitoring", "network")
@@ -16,7 +15,7 @@ def kustomize(operator: Operator, settings: Settings = USUAL) -> dict[str, str]:
     Monitoring and network policy are components: `components: [DIR/monitoring]` in an overlay adds one.
     Nothing is prefixed or patched: the files are applied as they are.
     """
-    parts = parts_of(operator, Names(operator.name), PARTS, settings)
+    parts = parts_of(operator, names_of(operator, settings), PARTS, settings)
     tree: dict[str, str] = {}
     base: list[str] = []
     for part, documents in parts.items():

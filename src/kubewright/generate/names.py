@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from kubewright.manager.options import metrics_secret
 from kubewright.webhook import WebhookNames
 
 
@@ -30,6 +31,16 @@ class Names:
     def metrics_service(self) -> str:
         """Return the name of the Service for metrics."""
         return f"{self.operator}-controller-manager-metrics-service"
+
+    @property
+    def metrics_secret(self) -> str:
+        """Return the name of the Secret with the certificate for metrics and its CA."""
+        return metrics_secret(self.metrics_service)
+
+    @property
+    def metrics_certificate_role(self) -> str:
+        """Return the name of the role for writing the certificate for metrics."""
+        return f"{self.operator}-metrics-certificate-role"
 
     @property
     def metrics_reader(self) -> str:

@@ -1,15 +1,16 @@
 """How an operator's Pods are reached: webhooks, metrics and their Services, and the NetworkPolicy."""
 
-from kubewright.api import JsonObject, review_rules
+from kubewright.api import JsonObject, PolicyRule, review_rules
 from kubewright.controller import Operator
 from kubewright.generate.names import Names
-from kubewright.generate.rbac import GROUP, RBAC, granted, named
+from kubewright.generate.rbac import RBAC, granted, named
 from kubewright.webhook import WebhookNames
 from kubewright.webhook.configurations import SERVICE_PORT, ByService, configurations
 
 WEBHOOK_PORT = 9443
 METRICS_PORT = 8443
 METRICS_PORT_NAME = "https"
+JOURNAL_PATH = "/journal"
 METRICS_LABEL = {"metrics": "enabled"}
 """Namespaces with this label may read the metrics; kubebuilder's choice."""
 
@@ -39,45 +40,37 @@ def webhooks(operator: Operator, names: Names) -> list[JsonObject]:
     return documents
 
 
+def serving_rules() -> list[JsonObject]:
+    """Return the rules of the operator's account to authorize requests for metrics and journal.
+
+    It may read the journal itself: `kubewright why` uses its token.
+    """
+    reading = {"nonResourceURLs": [JOURNAL_PATH], "verbs": ["get"]}
+    return [*(rule.to_wire() for rule in review_rules()), reading]
+
+
 def metrics(names: Names) -> list[JsonObject]:
-    """Render the metrics Service, the role for authorizing requests, and the role for reading metrics."""
+    """Render the metrics Service, the role for authorizing requests, and the role for reading metrics and journal."""
     ports = [{"name": METRICS_PORT_NAME, "port": METRICS_PORT, "protocol": "TCP", "targetPort": "metrics"}]
     return [
         {
             **named("v1", "Service", names.metrics_service, names, names.namespace),
             "spec": {"ports": ports, "selector": names.selector},
         },
-        *granted("ClusterRole", names.review_role, [rule.to_wire() for rule in review_rules()], names),
+        *granted("ClusterRole", names.review_role, serving_rules(), names),
         {
             **named(RBAC, "ClusterRole", names.metrics_reader, names),
-            "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
+            "rules": [{"nonResourceURLs": ["/metrics", JOURNAL_PATH], "verbs": ["get"]}],
         },
     ]
 
 
-def monitoring(names: Names, *, reader: str = "") -> list[JsonObject]:
-    """Render the ServiceMonitor, and a binding if a ServiceAccount (`namespace/name`) is given that may read metrics."""
-    endpoint: JsonObject = {
-        "port": METRICS_PORT_NAME,
-        "scheme": "https",
-        "path": "/metrics",
-        "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
-        # Each replica signs its own certificate: the token, not the certificate, restricts access.
-        "tlsConfig": {"insecureSkipVerify": True},
-    }
-    monitor: JsonObject = {
-        **named("monitoring.coreos.com/v1", "ServiceMonitor", names.monitor, names, names.namespace),
-        "spec": {"endpoints": [endpoint], "selector": {"matchLabels": names.shared}},
-    }
-    if not reader:
-        return [monitor]
-    namespace, _, account = reader.partition("/")
-    binding: JsonObject = {
-        **named(RBAC, "ClusterRoleBinding", f"{names.metrics_reader}-binding", names),
-        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": names.metrics_reader},
-        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
-    }
-    return [monitor, binding]
+def metrics_certificate(names: Names) -> list[JsonObject]:
+    """Render the Secret for the certificate of the metrics, which the operator fills, and the role for that."""
+    rule = PolicyRule(("",), ("secrets",), ("get", "patch"), (names.metrics_secret,))
+    role = granted("Role", names.metrics_certificate_role, [rule.to_wire()], names, names.namespace)
+    secret = named("v1", "Secret", names.metrics_secret, names, names.namespace)
+    return [{**secret, "type": "Opaque"}, *role]
 
 
 def network(operator: Operator, names: Names) -> list[JsonObject]:

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kubewright.api import JsonObject, PolicyRule, lease_rules, review_rules
-from kubewright.controller import Operator, rules_for
+from kubewright.api import JsonObject, PolicyRule, lease_rules
+from kubewright.controller import Operator, disruption_rules, rules_for
 from kubewright.generate.capability import Capability
 from kubewright.generate.crds import crds
 from kubewright.generate.deployment import deployment
@@ -13,7 +13,7 @@ from kubewright.generate.descriptors import owned_kinds, spaced
 from kubewright.generate.documents import HEADER, file_name, plain_yaml
 from kubewright.generate.manifests import USUAL, Settings
 from kubewright.generate.names import Names
-from kubewright.generate.network import WEBHOOK_PORT, webhooks
+from kubewright.generate.network import WEBHOOK_PORT, serving_rules, webhooks
 from kubewright.generate.rbac import by_scope, user_roles
 from kubewright.generate.samples import samples
 from kubewright.webhook.endpoints import CONVERT_PATH
@@ -126,13 +126,19 @@ def _install(operator: Operator, settings: Settings) -> JsonObject:
     names = Names(operator.name)
     inside, outside = by_scope(rules_for(operator), operator)
     # OLM grants `permissions` in the operator's target namespaces, or in all.
-    permissions = _rules([*inside, *lease_rules(operator.name)])
+    permissions = _rules(
+        [
+            *inside,
+            *lease_rules(operator.name, sharded=operator.shards is not None),
+            *disruption_rules(operator),
+        ]
+    )
     return {
         "deployments": [
             {"name": names.manager, "label": names.shared, "spec": _deployment(operator, names, settings)}
         ],
         "clusterPermissions": [
-            {"serviceAccountName": names.account, "rules": _rules([*outside, *review_rules()])}
+            {"serviceAccountName": names.account, "rules": [*_rules(outside), *serving_rules()]}
         ],
         "permissions": [{"serviceAccountName": names.account, "rules": permissions}],
     }

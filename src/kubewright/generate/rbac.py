@@ -6,7 +6,8 @@ from typing import Literal
 from msgspec import structs
 
 from kubewright.api import JsonObject, Kind, PolicyRule, kind_of, lease_rules
-from kubewright.controller import Operator, rules_for
+from kubewright.api.scoping import lease_name
+from kubewright.controller import Operator, disruption_rules, rules_for
 from kubewright.generate.names import Names
 from kubewright.webhook import certificate_rules, registration_rules, webhook_rules
 
@@ -31,8 +32,11 @@ def rbac(
     names: Names,
     namespaces: Sequence[str] = (),
     webhook_reach: WebhookReach = "service",
+    selector: str = "",
 ) -> list[JsonObject]:
     """Render namespace, account, roles and bindings; limited to namespaces where they are given.
+
+    `selector` is the label selector of the objects that the account's replicas reconcile: its Lease has a name of its own.
 
     With `webhook_reach="url"` the account may also create and delete its webhook configurations, as a run outside the
     cluster does; its certificates are in a file then, not in a Secret.
@@ -56,7 +60,13 @@ def rbac(
             documents += granted("ClusterRole", names.webhook_role, cluster_wide, names)
     else:
         documents += granted("ClusterRole", names.role, [*_wire(rules), *cluster_wide], names)
-    documents += granted("Role", names.lease_role, _wire(lease_rules(operator.name)), names, names.namespace)
+    own_objects = _wire(
+        [
+            *lease_rules(lease_name(operator.name, selector), sharded=operator.shards is not None),
+            *disruption_rules(operator),
+        ]
+    )
+    documents += granted("Role", names.lease_role, own_objects, names, names.namespace)
     if not outside_cluster and (certificates := _wire(certificate_rules(operator.name, operator.webhooks))):
         documents += granted("Role", names.webhook_role, certificates, names, names.namespace)
     return documents
@@ -76,8 +86,9 @@ def by_scope(rules: Sequence[PolicyRule], operator: Operator) -> tuple[list[Poli
             inside.append(structs.replace(rule, resources=here))
         if there:
             outside.append(structs.replace(rule, resources=there))
-        elif group == _EVENTS and own & clustered:
-            # Events of cluster-scoped objects are in "default", which may not be one of the given namespaces.
+        elif group == _EVENTS and (own & clustered or operator.namespaces is not None):
+            # Events of cluster-scoped objects, as of a namespace that cannot be read, are in "default", which may not
+            # be one of the given namespaces.
             outside.append(rule)
     return inside, outside
 
@@ -88,7 +99,8 @@ def _cluster_kinds(operator: Operator) -> set[tuple[str, str]]:
         kinds.append(kind_of(controller.kind))
         kinds += [kind_of(each.kind) for each in (*controller.owns, *controller.watches)]
         kinds += [need.kind for need in controller.needs]
-    return {(kind.group, kind.plural) for kind in kinds if not kind.namespaced}
+    followed = {("", "namespaces")} if operator.namespaces is not None else set[tuple[str, str]]()
+    return {(kind.group, kind.plural) for kind in kinds if not kind.namespaced} | followed
 
 
 def _namespace(names: Names) -> JsonObject:

@@ -10,7 +10,13 @@ import pytest
 import yaml
 
 from kubewright.api import Meta
-from kubewright.api.builtin import admissionregistration_v1, apiextensions_v1, core_v1
+from kubewright.api.builtin import (
+    admissionregistration_v1,
+    apiextensions_v1,
+    apps_v1,
+    core_v1,
+    meta_v1,
+)
 from kubewright.cli.app import main
 from kubewright.cli.target import load_operator
 from kubewright.generate import Names, rbac
@@ -139,6 +145,34 @@ async def test_crds_are_compared_with_the_code(
     assert await asyncio.to_thread(run, "uninstall", target, *where) == 0
 
 
+async def test_objects_that_may_be_stored_in_an_older_version_are_reported(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    group = f"{cluster.namespace}.example.com"
+    crd, older = f"patients.{group}", operator(tmp_path, group)
+    where = ("--kubeconfig", str(cluster.kubeconfig))
+    assert await asyncio.to_thread(run, "install", older, *where) == 0
+    target = tmp_path / "patients_v2.py"
+    two = OPERATOR.format(group=group, field="size").replace('version="v1"', 'version="v2", stored=True')
+    two += f'''
+class PatientV1(kw.Resource[Spec, Status], kind="Patient", group="{group}", version="v1"):
+    """The same in an older version."""
+
+operator = kw.Operator(patients, name="patients", kinds=[PatientV1])
+'''
+    target.write_text(two)
+    assert await asyncio.to_thread(run, "install", str(target), *where) == 0
+    found = (await findings(capsys, cluster.kubeconfig, str(target)))[f"crd {crd}"]
+    assert (found["state"], found["detail"]) == (
+        "warning",
+        "is served; objects may still be stored in v1",
+    )
+    assert found["remedy"] == f"kubewright migrate storage {target}"
+    assert await asyncio.to_thread(run, "migrate", "storage", str(target), *where) == 0
+    found = await findings(capsys, cluster.kubeconfig, str(target))
+    assert found[f"crd {crd}"]["state"] == "ok"
+
+
 async def test_webhooks_at_addresses_where_no_process_answers_are_found(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -175,6 +209,37 @@ async def test_webhooks_at_addresses_where_no_process_answers_are_found(
     assert f"no process responds at {url}" in found[f"webhook {names.validating}"]["detail"]
     assert "registered by URL" in found["webhook certificates"]["detail"]
     assert await asyncio.to_thread(run, "uninstall", target, *where) == 0
+
+
+async def test_webhooks_that_policies_replace_are_not_looked_for(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "replaced.py"
+    text = CONVERTING.format(group=f"{cluster.namespace}.example.com", name=cluster.namespace)
+    await asyncio.to_thread(path.write_text, text)
+    target, names, labels = str(path), Names(cluster.namespace), {"app": "patients"}
+    assert await asyncio.to_thread(run, "install", target, "--kubeconfig", str(cluster.kubeconfig)) == 0
+    [replaced] = (await asyncio.to_thread(load_operator, target)).webhooks.admissions
+    container = core_v1.Container(
+        name="manager", image="x", args=["run", target, f"--without-webhook={replaced.name}"]
+    )
+    template = core_v1.PodTemplateSpec(
+        metadata=Meta(labels=labels), spec=core_v1.PodSpec(containers=[container])
+    )
+    selector = meta_v1.LabelSelector(match_labels=labels)
+    place = await cluster.client.create(core_v1.Namespace(Meta(names.namespace)))
+    await cluster.client.create(
+        apps_v1.Deployment(
+            Meta(names.manager, namespace=names.namespace),
+            spec=apps_v1.DeploymentSpec(replicas=0, selector=selector, template=template),
+        )
+    )
+    secret = WebhookNames(cluster.namespace).secret
+    await cluster.client.create(core_v1.Secret(Meta(secret, namespace=names.namespace)))
+    found = await findings(capsys, cluster.kubeconfig, target)
+    await cluster.client.delete(place)
+    assert found["webhook certificates"]["detail"] == f"Secret {secret} has no valid certificate"
+    assert await asyncio.to_thread(run, "uninstall", target, "--kubeconfig", str(cluster.kubeconfig)) == 0
 
 
 async def register_by_url(cluster: Cluster, configuration: str, definition: str, url: str) -> None:

@@ -34,26 +34,29 @@ async def parcels(parcel: Parcel, ctx: kw.Context) -> None:
 
 operator = kw.Operator(parcels, name="parcels")
 '''
-MONITORS = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
-    "spec": {
-        "group": "monitoring.coreos.com",
-        "names": {"kind": "ServiceMonitor", "plural": "servicemonitors"},
-        "scope": "Namespaced",
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-                },
-            }
-        ],
-    },
-}
+MONITORING = [
+    {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{kind.lower()}s.monitoring.coreos.com"},
+        "spec": {
+            "group": "monitoring.coreos.com",
+            "names": {"kind": kind, "plural": f"{kind.lower()}s"},
+            "scope": "Namespaced",
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {
+                        "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+                    },
+                }
+            ],
+        },
+    }
+    for kind in ("ServiceMonitor", "PrometheusRule")
+]
 
 
 def exit_code(*arguments: str) -> int:
@@ -199,7 +202,8 @@ async def test_a_server_accepts_all_manifests_in_a_dry_run(
         metrics_reader="monitoring/prometheus-k8s",
         examples=await asyncio.to_thread(written_samples, str(EXAMPLES / name)),
     )
-    await cluster.client.apply(MONITORS, field_manager="kubewright-testing")
+    for definition in MONITORING:
+        await cluster.client.apply(definition, field_manager="kubewright-testing")
     home = Names(operator.name).namespace
     documents = manifests(operator, PARTS, settings)
     assert home in {document["metadata"]["name"] for document in documents if document["kind"] == "Namespace"}
@@ -223,3 +227,60 @@ async def rehearse(cluster: Cluster, document: dict[str, Any]) -> None:
     wanted = {**document, "metadata": metadata}
     answer = await cluster.client.apply(wanted, field_manager="rehearsal", kind=kind, dry_run=True)
     assert answer["metadata"]["name"] == document["metadata"]["name"]
+
+
+WEBHOOKS = """
+@kw.admission.validating_webhook(Parcel)
+def small(parcel: Parcel):
+    if parcel.spec.size > 9:
+        yield kw.admission.denied("too large")
+
+@kw.admission.validating_webhook(Parcel)
+def odd(parcel: Parcel):
+    for digit in str(parcel.spec.size):
+        yield kw.admission.denied(digit)
+"""
+
+
+def test_webhooks_become_policies_and_the_command_says_which_do_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "parcels.py"
+    head, _, _ = OPERATOR.partition("operator =")
+    file.write_text(
+        head + WEBHOOKS + 'operator = kw.Operator(parcels, name="parcels", webhooks=[small, odd])\n'
+    )
+    assert exit_code(str(file), "--policies") == 0
+    printed = capsys.readouterr()
+    documents = list(yaml.safe_load_all(printed.out))
+    line = file.read_text().splitlines().index("    for digit in str(parcel.spec.size):") + 1
+    assert printed.err.splitlines() == [
+        f"odd stays a webhook: parcels.py:{line}: loops are not translated: use any() or all()",
+        "policies replace 1 of 2 admission webhooks",
+    ]
+    (policy,) = (each for each in documents if each["kind"] == "ValidatingAdmissionPolicy")
+    assert policy["spec"]["validations"] == [
+        {
+            "expression": "!(((has(object.spec) && has(object.spec.size)) ? object.spec.size : 0) > 9)",
+            "message": "too large",
+            "reason": "Forbidden",
+        }
+    ]
+    (webhooks,) = (each["webhooks"] for each in documents if each["kind"] == "ValidatingWebhookConfiguration")
+    assert [each["name"] for each in webhooks] == ["odd.parcels.parcels.example.com"]
+    (deployed,) = (each["spec"] for each in documents if each["kind"] == "Deployment")
+    assert "--without-webhook=small.parcels.parcels.example.com" in str(deployed["template"]["spec"])
+
+
+def test_a_chart_of_an_operator_with_nothing_to_run_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "parcels.py"
+    head, _, _ = OPERATOR.partition("@kw.controller")
+    file.write_text(head + WEBHOOKS + "operator = kw.Operator(webhooks=[small], kinds=[Parcel])\n")
+    chart = ["--format", "helm", "--output-dir", str(tmp_path / "chart")]
+    assert exit_code(str(file), "--policies", *chart) == 1
+    assert "has no controllers, and policies replace all of its webhooks" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["deploy", str(file), "--policies", "--image", "a"])
+    assert "there is nothing to run" in capsys.readouterr().err

@@ -114,7 +114,7 @@ async def test_a_change_is_planned_and_nothing_is_written(
     target = desk.target()
     await desk.install(target, "red", "green")
     capsys.readouterr()
-    assert await desk.plan(target, "-o", "json", words=("green", "blue")) == 0
+    assert await desk.plan(target, "-o", "json", words=("green", "blue")) == 3
     found = json.loads(capsys.readouterr().out)
     assert found["pending"] == []
     assert [(change["action"], change["object"]) for change in found["changes"]] == [
@@ -134,7 +134,7 @@ async def test_a_change_is_planned_and_nothing_is_written(
         == "plan: 0 to create, 0 to change, 0 to delete; nothing was written to the cluster\n"
     )
 
-    assert await desk.plan(target, "--delete", f"notes.{desk.group}/list", "-o", "json") == 0
+    assert await desk.plan(target, "--delete", f"notes.{desk.group}/list", "-o", "json") == 3
     found = json.loads(capsys.readouterr().out)
     assert [(change["action"], change["object"]) for change in found["changes"]] == [
         ("delete", "configmap/list-green"),
@@ -150,13 +150,63 @@ async def test_changes_that_are_pending_anyway_are_listed_separately(
     await desk.install(target, "red", "green")
     await desk.cluster.client.delete(core_v1.ConfigMap, "list-red", desk.cluster.namespace)
     capsys.readouterr()
-    assert await desk.plan(target, words=("red", "green", "blue")) == 0
+    assert await desk.plan(target, words=("red", "green", "blue")) == 3
     shown = capsys.readouterr().out
     anyway, _, change = shown.partition("# changes caused by the change")
     assert "+  word: red" in anyway
     assert "+  word: blue" in change
     assert "+  word: red" not in change
-    assert shown.endswith("plan: 1 to create, 1 to change, 0 to delete; nothing was written to the cluster\n")
+    assert shown.endswith(
+        "without the change: 1 to create, 0 to change, 0 to delete\n"
+        "plan: 1 to create, 1 to change, 0 to delete; nothing was written to the cluster\n"
+    )
+
+
+async def test_an_upgrade_is_planned_without_a_change(
+    desk: Desk, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = desk.target()
+    await desk.install(target, "red", "green")
+    capsys.readouterr()
+    assert await desk.plan(target) == 0
+    assert capsys.readouterr().out.endswith(
+        "plan: 0 to create, 0 to change, 0 to delete; nothing was written to the cluster\n"
+    )
+    sys.modules.pop("notes_operator")
+    upgraded = (
+        Path(target).read_text().replace('data={"word": word}', 'data={"word": word, "language": "en"}')
+    )
+    Path(target).write_text(upgraded)
+    assert await desk.plan(target) == 3
+    shown = capsys.readouterr().out
+    assert shown.count("+  language: en") == 2
+    assert shown.endswith("plan: 0 to create, 2 to change, 0 to delete; nothing was written to the cluster\n")
+    assert await desk.plan(target, "-o", "json") == 3
+    found = json.loads(capsys.readouterr().out)
+    assert found["counts"]["pending"] == {"create": 0, "change": 2, "delete": 0, "restart": 0}
+    assert await desk.plan(target, "-o", "markdown") == 3
+    shown = capsys.readouterr().out
+    assert "| the objects in the cluster | 0 | 2 | 0 | 0 |" in shown
+    assert "+  language: en" in shown
+
+
+async def test_a_deployment_of_a_version_that_changes_too_much_is_refused(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = desk.target()
+    await desk.install(target, "red", "green")
+    sys.modules.pop("notes_operator")
+    Path(target).write_text(Path(target).read_text().replace('"word": word}', '"word": word, "n": "1"}'))
+    capsys.readouterr()
+    where = ("--kubeconfig", str(desk.cluster.kubeconfig), "-n", desk.cluster.namespace)
+    deploy = ("deploy", target, "--image", "example.com/notes:2", *where, "--plan", "1")
+    assert await asyncio.to_thread(run, *deploy) == 1
+    assert (
+        "this version would change 2 objects (0 to create, 2 to change, 0 to delete), more than --plan 1"
+        in capsys.readouterr().err
+    )
+    with pytest.raises(NotFound):
+        await desk.cluster.client.get(core_v1.Namespace, "notes-system")
 
 
 async def test_a_kind_need_not_be_installed_and_a_failure_is_reported(
@@ -178,7 +228,7 @@ async def test_a_plan_does_not_change_external_systems(
     assert "pass Operator(..., planning=...)" in capsys.readouterr().err
     sys.modules.pop("notes_operator")
     target = desk.target(", lifespan=outside, planning=simulated")
-    assert await desk.plan(target, words=("red",)) == 0
+    assert await desk.plan(target, words=("red",)) == 3
     assert "configmap/list-red" in capsys.readouterr().out
 
 
@@ -211,7 +261,7 @@ async def test_a_finalizer_needs_a_statement_that_plan_may_run_it(
     sys.modules.pop("notes_operator")
     target = desk.target(", planning=nullcontext", FINALIZER)
     await desk.install(target, "red")
-    assert await desk.plan(target, "--delete", f"notes.{desk.group}/list") == 0
+    assert await desk.plan(target, "--delete", f"notes.{desk.group}/list") == 3
     shown = capsys.readouterr().out
     assert "the finalizer ran" in shown
     assert shown.endswith("nothing was written to the cluster\n")
@@ -225,14 +275,14 @@ async def test_a_function_that_really_runs_in_a_thread_is_reported_once(
         "plan carries out calls to other systems"
     )
     target = desk.target(")\noperator = kw.Operator(accounts, notes", THREAD)
-    assert await desk.plan(target, words=("red", "green")) == 0
+    assert await desk.plan(target, words=("red", "green")) == 3
     shown = capsys.readouterr()
     assert shown.out.count("the function ran") > 1
     assert shown.err.count(warning) == 1
 
     sys.modules.pop("notes_operator")
     target = desk.target(")\noperator = kw.Operator(accounts, notes, planning=simulated", THREAD)
-    assert await desk.plan(target, words=("red",)) == 0
+    assert await desk.plan(target, words=("red",)) == 3
     assert warning not in capsys.readouterr().err
 
 
@@ -256,16 +306,8 @@ async def test_a_user_of_one_namespace_may_plan_there_and_nowhere_else(
     kubeconfig = tmp_path / "planner"
     kubeconfig.write_text(yaml.safe_dump(document))
     where = ("--kubeconfig", str(kubeconfig))
-    assert await desk.plan(target, *where, words=("red",)) == 0
+    assert await desk.plan(target, *where, words=("red",)) == 3
     assert "configmap/list-red" in capsys.readouterr().out
     change = ("-f", str(tmp_path / "change.yaml"))
     assert await asyncio.to_thread(run, "plan", target, *change, *where) == 1
     assert "missing rule" in capsys.readouterr().err
-
-
-def test_a_plan_needs_a_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "nothing_to_plan.py"
-    path.write_text(OPERATOR.format(group="x.example.com", arguments="", more=""))
-    assert run("plan", str(path)) == 2
-    assert "specify a change" in capsys.readouterr().err
-    assert run("plan", str(path), "--delete", "notes") == 2

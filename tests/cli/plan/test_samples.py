@@ -39,7 +39,7 @@ async def test_a_plan_of_machines_creates_none(
     assert found is not None
     words = [*shlex.split(found[1]), "-n", cluster.namespace, f"--kubeconfig={cluster.kubeconfig}"]
 
-    assert await asyncio.to_thread(plan, *words) == 0
+    assert await asyncio.to_thread(plan, *words) == 3
     printed = capsys.readouterr().out
     assert "+  currentReplicas: 3" in printed
     assert "plan: 0 to create, 1 to change, 0 to delete; nothing was written to the cluster" in printed
@@ -49,7 +49,7 @@ async def test_a_plan_of_machines_creates_none(
     fewer = tmp_path / "fewer.yaml"
     document = {"apiVersion": VmGroup.__kind__.api_version, "kind": "VmGroup", "metadata": {"name": "vg-1"}}
     await asyncio.to_thread(fewer.write_text, yaml.safe_dump({**document, "spec": {**SPEC, "replicas": 1}}))
-    assert await asyncio.to_thread(plan, *words[:2], "-f", str(fewer), *words[4:]) == 0
+    assert await asyncio.to_thread(plan, *words[:2], "-f", str(fewer), *words[4:]) == 3
     assert "+  currentReplicas: 1" in capsys.readouterr().out
     assert await asyncio.to_thread(world.read_text) == before
 
@@ -61,5 +61,5 @@ async def test_a_finalizer_that_only_logs_can_be_planned(
     monkeypatch.chdir(ROOT)
     sample = "examples/myownshell/samples/myownshell.yaml"
     where = ("-n", cluster.namespace, f"--kubeconfig={cluster.kubeconfig}")
-    assert await asyncio.to_thread(plan, "plan", target, "-f", sample, *where) == 0
+    assert await asyncio.to_thread(plan, "plan", target, "-f", sample, *where) == 3
     assert "plan: 2 to create" in capsys.readouterr().out

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
+from kubewright.cli.run.command import command as run_command
 from kubewright.cli.run.reload import arguments_of, folder_of, stamps
 
 OPERATOR = '''
@@ -96,6 +97,20 @@ def test_arguments_are_passed_on_unchanged() -> None:
     arguments = ["x.py", "--dev", "-n", "a", "--install", "--namespace", "b"]
     command.main(arguments, standalone_mode=False)
     assert sorted(found[0]) == sorted(["x.py", "--install", "-n", "a", "-n", "b"])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--shards", "8"],
+        ["--shards", "8,namespace", "--namespace-selector", "team=a"],
+        ["--selector", "track in (canary, beta)", "--journal-limit", "20Mi", "-n", "a,b", "-n", "c"],
+    ],
+)
+def test_a_reloaded_run_has_the_same_options(given: list[str]) -> None:
+    first = run_command.make_context("run", ["x.py", *given])
+    again = run_command.make_context("run", arguments_of(first, without=()))
+    assert again.params == first.params
 
 
 @pytest.mark.parametrize("target", ["nowhere.py", "no_such_module_at_all:x"])

@@ -7,8 +7,9 @@ import click
 import pytest
 
 import kubewright as kw
+from kubewright.cli.run.arguments import parse_arguments
 from kubewright.cli.run.command import command
-from kubewright.generate import Names, Package, Settings, cluster_service_version, deployment
+from kubewright.generate import Names, Package, Settings, cluster_service_version, deployment, manifests
 
 
 class Spec(kw.Model):
@@ -65,6 +66,15 @@ def test_the_arguments_of_a_deployment_are_accepted() -> None:
     assert options["verbose"]
 
 
+def test_the_arguments_of_a_deployment_with_policies_are_accepted() -> None:
+    settings = Settings(replaced_webhooks=["a.crates.example.com"])
+    rendered = manifests(OPERATOR, ["deployment"], settings)
+    (container,) = rendered[0]["spec"]["template"]["spec"]["containers"]
+    options = understood(container["args"])
+    assert options["replaced_webhooks"] == ("a.crates.example.com",)
+    assert options["metrics_service"] == f"{OPERATOR.name}-controller-manager-metrics-service"
+
+
 def test_the_arguments_of_a_bundle_are_accepted(tmp_path: Path) -> None:
     csv = cluster_service_version(OPERATOR, Package(name="crates", version="1.0.0"), Settings())
     (installed,) = csv["spec"]["install"]["spec"]["deployments"]
@@ -84,3 +94,27 @@ def test_the_arguments_of_a_bundle_are_accepted(tmp_path: Path) -> None:
 def test_a_hidden_option_marks_the_cluster_of_a_child_process_as_temporary() -> None:
     assert understood(["--install", "--ephemeral-cluster"])["ephemeral_cluster"]
     assert "--ephemeral-cluster" not in command.get_help(command.make_context("run", ["target"]))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--selector=track!=canary", "--namespace-selector=team in (a,b)"],
+        ["--selector", " track = canary ", "--namespace-selector", ""],
+        ["--selector=", "-n", "a"],
+    ],
+)
+def test_selectors_are_read_without_click_as_click_reads_them(given: list[str]) -> None:
+    found, expected = parse_arguments(["run", "target", *given]), understood(given)
+    assert found is not None
+    assert (found.selector, found.namespace_selector) == (
+        expected["selector"],
+        expected["namespace_selector"],
+    )
+
+
+@pytest.mark.parametrize(
+    "given", [["--selector=("], ["--namespace-selector==a"], ["-n", "a", "--namespace-selector=team=a"]]
+)
+def test_selectors_that_are_refused_are_left_to_click(given: list[str]) -> None:
+    assert parse_arguments(["run", "target", *given]) is None

@@ -1,24 +1,28 @@
 """`kubewright why`: from a running operator, from a record file, and from the cluster alone."""
 
 import asyncio
+import dataclasses
 import json
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 import kubewright as kw
 from kubewright.api.builtin import core_v1
 from kubewright.cli.app import main
-from kubewright.cli.why.cluster import RelatedObjects
-from kubewright.cli.why.explanation import explain
-from kubewright.cli.why.sources import ObjectJournal, journal_file
+from kubewright.cli.why.shown import explanation_lines
 from kubewright.client import ApiRequest, Client, ClusterConfig
-from kubewright.journal import ReconcileRecord
+from kubewright.journal import CauseRecord, ReconcileLine, ReconcileRecord, StartLine
 from kubewright.manager import ManagerOptions
+from kubewright.namespaces import NamespaceSelector
+from kubewright.shards import Shards
 from kubewright.testing import Cluster
+from kubewright.why import FollowedLabels, ObjectJournal, RelatedObjects, ShardHolders, explain, journal_file
 
 CANARY = "canary-0815-secret"
 
@@ -129,7 +133,7 @@ async def test_the_cluster_alone_shows_children_managers_and_events(
         await boiled(cluster)
         await why("kettle/one", *at(cluster))
     shown = capsys.readouterr().out
-    assert "not known: no operator of this user runs on this machine" in shown
+    assert "not known: no operator that reconciles it was found" in shown
     assert "ConfigMap one  exists" in shown
     assert "kettles (Apply of status): status.hot" in shown
 
@@ -144,9 +148,47 @@ async def test_a_record_is_read_without_a_cluster(
     shown = capsys.readouterr().out
     assert f"from the record {path}" in shown
     assert "spec.litres: 2 -> 3" in shown
+    assert "ConfigMap one  exists" in shown
+    assert "Not read: Events of others, and field managers that the operator's cache does not keep" in shown
     await why("kettle/two", "--record", str(path), "-n", cluster.namespace, expected=1)
     assert "has no reconcile of kettle/two" in capsys.readouterr().err
     assert CANARY not in path.read_text()
+
+
+async def test_a_record_is_read_without_its_damaged_lines(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "record.jsonl"
+    async with cluster.running(kettles(), options=options(path)):
+        await boiled(cluster)
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert lines[1].startswith(b'{"type":"object"')
+    lines[1] = lines[1].replace(b'"metadata"', b'"metadata')
+    arguments = ("--record", str(path), "-n", cluster.namespace)
+    path.write_bytes(b"".join(lines))
+    await why("kettle/one", *arguments)
+    assert f"from the record {path} without 1 truncated or damaged line)" in capsys.readouterr().out
+    path.write_bytes(b"".join([*lines, b"{\n"]))
+    await why("kettle/one", *arguments)
+    assert f"from the record {path} without 2 truncated or damaged lines)" in capsys.readouterr().out
+    path.write_bytes(lines[0] + lines[1])
+    await why("kettle/one", *arguments, expected=1)
+    assert "it has no reconciles, and 1 truncated or damaged line\n" in capsys.readouterr().err
+
+
+async def test_a_record_lists_each_reconcile_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "record.jsonl"
+    lines = [
+        StartLine(format=1, operator="kettles", at=NOW),
+        *(ReconcileLine(reconcile=record(id=f"id-{number}", repeated=number)) for number in range(3)),
+    ]
+    path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    await why("kettle/one", "--record", str(path))
+    shown = capsys.readouterr().out
+    assert [f"id id-{number}" in shown for number in range(3)] == [True] * 3
+    assert "changed nothing" not in shown
 
 
 async def test_mistakes_are_one_line(
@@ -229,6 +271,79 @@ def test_the_finalizers_and_retries_that_an_object_waits_for_are_named() -> None
     assert waits(behind) == ["a reconcile of generation 2: the status is about generation 1"]
 
 
+def test_the_replica_that_holds_the_shard_of_an_object_is_named() -> None:
+    uid = "6f1c2e0a"
+    number = Shards(4).number_of(uid)
+    document = {"metadata": {"name": "one", "namespace": "kitchen", "uid": uid}}
+    holders = ["here", "here", "there", "there"]
+    holders[number] = "there"
+    shards = ShardHolders(by="uid", count=4, replica="here", held=[], holders=holders)
+    assert waits(document, shards=shards) == [
+        f"the replica there, which holds its shard {number} of 4: the operator does not"
+    ]
+    assert waits(document, shards=replace(shards, held=[number])) == []
+    free = replace(shards, holders=[""] * 4)
+    assert waits(document, shards=free) == [f"a replica that takes its shard {number} of 4: it is free"]
+    assert waits(document, shards=replace(shards, held=[number], waiting="most others have 8")) == [
+        "the operator: most others have 8"
+    ]
+
+
+def test_a_paused_object_waits_to_be_resumed() -> None:
+    paused: dict[str, Any] = {"metadata": {"name": "one", "annotations": {"kubewright.dev/paused": "true"}}}
+    assert waits(paused) == [
+        "kubewright resume: it is paused by the annotation kubewright.dev/paused",
+    ]
+    fields = {"f:metadata": {"f:annotations": {"f:kubewright.dev/paused": {}}}}
+    paused["metadata"]["managedFields"] = [{"time": "2026-01-02T02:00:00Z", "fieldsV1": fields}]
+    assert waits(paused)[0].startswith("kubewright resume: it is paused since 2026-01-02T02:00:00Z by")
+    condition = {"type": "Paused", "status": "True", "lastTransitionTime": "2026-01-02T02:00:01Z"}
+    assert "since 2026-01-02T02:00:01Z" in waits(paused | {"status": {"conditions": [condition]}})[0]
+    paused["metadata"]["annotations"]["kubewright.dev/paused"] = "yes"
+    assert waits(paused) == []
+
+
+def shown(*journals: ObjectJournal) -> str:
+    document = {"kind": "Kettle", "metadata": {"name": "one"}}
+    found = explain(document, RelatedObjects(), journals, now=NOW, limit=5)
+    return "\n".join(explanation_lines(found, now=NOW, verbose=False))
+
+
+def failure(number: int, **fields: Any) -> ReconcileRecord:
+    given = {"id": f"id-{number}", "outcome": "error", "error": "ValueError: no", **fields}
+    return record(started_at=NOW - timedelta(seconds=60 - number), **given)
+
+
+def test_retries_that_fail_in_the_same_way_are_one_entry() -> None:
+    created = [CauseRecord(type="create", kind="Kettle", name="one")]
+    retries = [failure(1, causes=created), *(failure(number) for number in range(2, 50))]
+    other = failure(50, error="ValueError: another")
+    text = shown(ObjectJournal(source="here", reconciles=[*retries, other]))
+    once = shown(ObjectJournal(source="here", reconciles=retries[:2]))
+    assert "again    once in the same way, last at 03:03:07.000, id id-2" in once
+    assert text.count("ValueError: no") == 1
+    assert text.count("because  Kettle one was created") == 1
+    assert "again    48 times in the same way, last at 03:03:54.000, id id-49" in text
+    assert "ValueError: another" in text
+    assert "earlier ones not shown" not in text
+
+
+def test_failures_with_a_cause_or_another_generation_are_entries_of_their_own() -> None:
+    changed = [CauseRecord(type="update", kind="Kettle", name="one")]
+    records = [failure(1), failure(2, causes=changed), failure(3, generation=7), record()]
+    text = shown(ObjectJournal(source="here", reconciles=records))
+    assert text.count("error    ValueError: no") == 3
+    assert "again" not in text
+
+
+def test_entries_name_their_operator_if_there_are_several() -> None:
+    one = ObjectJournal(source="the operator a (process 1)", reconciles=[record(id="first")])
+    two = ObjectJournal(source="the operator b (process 2)", reconciles=[record(id="second")])
+    assert "by       the operator a (process 1)" in shown(one, two)
+    assert "by       the operator b (process 2)" in shown(one, two)
+    assert "by       the operator" not in shown(one)
+
+
 @pytest.mark.parametrize("status", [None, "text", ["a"], {"conditions": "text"}, {"conditions": [1, None]}])
 def test_any_shape_of_a_status_can_be_explained(status: Any) -> None:
     document = {"metadata": {"name": "one"}, "status": status}
@@ -251,7 +366,7 @@ async def test_control_characters_of_an_object_do_not_reach_the_terminal(
     assert "\x1b" not in shown
 
 
-async def test_a_journal_that_cannot_be_read_is_reported_and_other_kinds_have_none(
+async def test_a_journal_that_cannot_be_read_is_reported_and_a_child_refers_to_its_owner(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with cluster.running(kettles(), options=options()):
@@ -266,4 +381,47 @@ async def test_a_journal_that_cannot_be_read_is_reported_and_other_kinds_have_no
         await why("configmap/seen", *at(cluster))
         other = capsys.readouterr().out
     assert "its journal cannot be read" in refused
-    assert "not known: no operator" in other
+    assert f"reconciled by its owner Kettle seen: kubewright why kettle/seen -n {cluster.namespace}" in other
+
+
+def test_an_object_that_no_operator_selects_is_shown_with_the_labels_that_are_missing() -> None:
+    metadata: dict[str, Any] = {"namespace": "team-b", "name": "one", "labels": {"track": "x"}}
+    found = FollowedLabels(selector="team=a", followed=["team-a"], refused={"team-a": "pods is forbidden"})
+    follows = ObjectJournal(source="the operator kettles", namespaces=found)
+    stable = ObjectJournal(source="the stable operator", selector="track=stable")
+    canary = ObjectJournal(source="the canary", selector="track=canary")
+
+    def waits(namespace: str, *journals: ObjectJournal) -> list[str]:
+        document = {"kind": "Kettle", "metadata": {**metadata, "namespace": namespace}}
+        return explain(document, RelatedObjects(), journals, now=datetime.now(UTC), limit=5).waiting_for
+
+    assert waits("team-b", follows) == [
+        "a label of namespace team-b that matches team=a: the operator kettles reconciles nothing in other namespaces"
+    ]
+    assert waits("team-a", follows) == [
+        "access to namespace team-a: the operator kettles cannot read it: pods is forbidden"
+    ]
+    assert waits("team-a", stable, canary) == [
+        "a label that matches track=stable: the stable operator reconciles no other objects",
+        "a label that matches track=canary: the canary reconciles no other objects",
+    ]
+    metadata["labels"] = {"track": "canary"}
+    assert waits("team-a", stable, canary) == []
+
+
+async def test_a_running_operator_says_that_it_does_not_select_an_object(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await cluster.install(Kettle)
+    await cluster.create(Kettle(kw.Meta("one")))
+    selecting = dataclasses.replace(
+        options(), selector="track=canary", namespace_selector=NamespaceSelector(f"why={cluster.namespace}")
+    )
+    async with cluster.running(kettles(), options=selecting, as_admin=True):
+        await why("kettle/one", *at(cluster))
+        shown = capsys.readouterr().out
+        assert f"a label that matches track=canary: the operator kettles (process {os.getpid()})" in shown
+        patch = {"metadata": {"labels": {"track": "canary"}}}
+        await cluster.client.patch(Kettle, patch, name="one", namespace=cluster.namespace, type="merge")
+        await why("kettle/one", *at(cluster))
+        assert f"a label of namespace {cluster.namespace} that matches why=" in capsys.readouterr().out

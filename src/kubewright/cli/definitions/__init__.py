@@ -8,8 +8,7 @@ from kubewright.cli.definitions.installation import (
     wait_established,
     with_live_conversions,
 )
-from kubewright.cli.definitions.removal import InstallError
-from kubewright.cli.definitions.url_webhooks import clear_url_webhooks, converted_by_url
+from kubewright.cli.definitions.removal import InstallError, clear_url_webhooks, converted_by_url
 
 __all__ = [
     "FIELD_MANAGER",

@@ -1,7 +1,8 @@
-"""Delete an operator's CRDs from a cluster, protecting their objects."""
+"""Delete an operator's CRDs from a cluster, protecting their objects, and webhooks that a killed `kubewright run` left."""
 
 import asyncio
 from collections.abc import Sequence
+from importlib import import_module
 
 from msgspec.structs import replace
 
@@ -9,8 +10,12 @@ from kubewright.api import CUSTOM_RESOURCE_DEFINITION, InternalError, JsonObject
 from kubewright.cli.definitions.compatibility import conversion_in, kind_in, live_definition
 from kubewright.cli.progress import Progress
 from kubewright.client import Client
+from kubewright.controller import Operator
+from kubewright.webhook import WebhookNames
 
 ESTABLISHED_WITHIN = 30.0
+# Loaded only for operators with webhooks: it makes certificates.
+_WEBHOOK_SERVER = "kubewright.webhook.server"
 _SHOWN = 5
 _POLL = 0.05
 _READ_WITHIN = 10.0
@@ -105,3 +110,22 @@ def _named(found: Sequence[JsonObject]) -> str:
         for item in found[:_SHOWN]
     ]
     return ", ".join(keys) + (", …" if len(found) > _SHOWN else "")
+
+
+async def clear_url_webhooks(
+    client: Client, operator: Operator, progress: Progress, *, conversions: bool = True
+) -> None:
+    """Delete webhook configurations with URLs; with `conversions`, point CRDs to the operator's Service."""
+    if operator.webhooks:
+        clear, names = import_module(_WEBHOOK_SERVER).clear_leftovers, WebhookNames(operator.name)
+        for cleared in await clear(client, operator.webhooks, names, conversions=conversions):
+            progress.done(f"{cleared} deleted: it was registered by `kubewright run`")
+
+
+async def converted_by_url(client: Client, operator: Operator) -> set[str]:
+    """Return the names of CRDs with a conversion webhook registered by URL."""
+    if not operator.webhooks:
+        return set()
+    find, names = import_module(_WEBHOOK_SERVER).find_leftovers, WebhookNames(operator.name)
+    found = await find(client, operator.webhooks, names)
+    return {live["metadata"]["name"] for kind, live in found if kind.kind == "CustomResourceDefinition"}

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from kubewright.cli.definitions.removal import refuse_in_use, uninstall
-from kubewright.cli.definitions.url_webhooks import clear_url_webhooks
+from kubewright.cli.definitions.removal import clear_url_webhooks, refuse_in_use, uninstall
 from kubewright.cli.loops import run_program
 from kubewright.cli.options import cluster_options, target_argument
 from kubewright.cli.progress import Progress

@@ -12,7 +12,7 @@ from kubewright.cli.doctor.finding import Finding, doubtful, failed, skipped, we
 from kubewright.client import Client, ClientResponse, ClusterConfig, ServerVersion, requests
 
 OLDEST_PYTHON = (3, 11)
-OLDEST_SERVER, NEWEST_SERVER = 31, 36
+OLDEST_SERVER, NEWEST_SERVER = 31, 37
 """The minor versions of Kubernetes 1 that kubewright supports."""
 TOLERATED_SKEW = 5.0
 """Seconds; both clocks are used to validate tokens and certificates."""

@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 
 from kubewright.api import KubewrightError
-from kubewright.cli.colours import painted
 from kubewright.cli.doctor.cluster import check_cluster, check_python
 from kubewright.cli.doctor.finding import Finding, failed
 from kubewright.cli.doctor.operator import check_operator
+from kubewright.cli.logs import painted
 from kubewright.cli.loops import run_program
 from kubewright.cli.options import cluster_options, namespaces_option
 from kubewright.cli.progress import Progress

@@ -26,6 +26,7 @@ from kubewright.cli.doctor.finding import Finding, doubtful, failed, skipped, we
 from kubewright.cli.doctor.rights import check_rights, namespaces_of, questions
 from kubewright.cli.doctor.webhooks import check_webhooks
 from kubewright.cli.documents import diff
+from kubewright.cli.migrate.storage import older_versions
 from kubewright.client import Client
 from kubewright.controller import Operator, rules_for
 from kubewright.generate import Names, crds
@@ -45,6 +46,7 @@ async def check_operator(
     client: Client, operator: Operator, target: str, namespaces: Sequence[str] = ()
 ) -> list[Finding]:
     """Check an operator's CRDs, permissions, webhooks and Deployment, limited to its namespaces."""
+    deployed = await _as_deployed(client, operator)
     running = questions(
         (*rules_for(operator), *webhook_rules(operator.name, operator.webhooks)),
         namespaces_of(operator, namespaces),
@@ -65,8 +67,8 @@ async def check_operator(
             questions(INSTALLING),
             f"ask an administrator to apply the output of `kubewright manifests {target} --installer YOU`",
         ),
-        await _certificates(client, operator, target),
-        *await check_webhooks(client, operator, target),
+        await _certificates(client, deployed, target),
+        *await check_webhooks(client, deployed, target),
         await _deployment(client, operator, target),
     ]
 
@@ -132,14 +134,33 @@ async def _definition(client: Client, definition: JsonObject, target: str) -> Fi
         return skipped(check, "is served; not compared with the code: that needs permission to patch CRDs")
     if _changed(live, planned):
         return doubtful(check, "is served, but differs from the code", install)
+    if others := older_versions(live):
+        detail = f"is served; objects may still be stored in {', '.join(others)}"
+        return doubtful(check, detail, f"kubewright migrate storage {target}")
     return well(check, "is served and matches the code")
 
 
 def _changed(live: JsonObject, planned: JsonObject) -> bool:
-    # The conversion webhook depends on where the operator runs, so it is not compared.
+    # Labels depend on the tool that installed the CRD, and the conversion webhook on where the operator runs.
     spec = {name: value for name, value in planned["spec"].items() if name != "conversion"}
     old = {name: value for name, value in live["spec"].items() if name != "conversion"}
-    return any(diff("", live | {"spec": old}, planned | {"spec": spec}))
+    return any(diff("", live | {"spec": old}, live | {"spec": spec}))
+
+
+async def _as_deployed(client: Client, operator: Operator) -> Operator:
+    """Return the operator without the webhooks that policies replace in its Deployment, if there is one."""
+    names = Names(operator.name)
+    try:
+        found = await client.get(apps_v1.Deployment, names.manager, names.namespace)
+    except (NotFound, Forbidden):
+        return operator
+    given = {argument for container in found.spec.template.spec.containers for argument in container.args}
+    replaced = [
+        endpoint.name
+        for endpoint in operator.webhooks.admissions
+        if f"--without-webhook={endpoint.name}" in given
+    ]
+    return operator.without_webhooks(replaced)
 
 
 async def _certificates(client: Client, operator: Operator, target: str) -> Finding:

@@ -19,9 +19,9 @@ from kubewright.api import (
     NotFound,
     Unauthorized,
 )
-from kubewright.cli.colours import painted
 from kubewright.cli.documents.defined_kinds import DefinedKind, defined_kinds
 from kubewright.cli.documents.resources import called
+from kubewright.cli.logs import painted
 from kubewright.client import Client
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}

@@ -15,7 +15,7 @@ from kubewright.client import Client, load_config
 
 GONE_WITHIN = 120.0
 _POLL = 0.1
-Doomed = tuple[Kind, str, str]
+DeletionTarget = tuple[Kind, str, str]
 
 
 class StillThere(KubewrightError):
@@ -61,29 +61,29 @@ def command(
     async def work() -> int:
         refusals = Refusals()
         async with Client(config) as client:
-            doomed: list[Doomed] = []
+            targets: list[DeletionTarget] = []
             for item in requested:
                 kind = (await find_resource(client, item.resource)).kind
-                doomed += [(kind, name, place if kind.namespaced else "") for name in item.names]
+                targets += [(kind, name, place if kind.namespaced else "") for name in item.names]
             for document in reversed(documents):
                 with refusals.reported():
                     gvk = GroupVersionKind.parse(document["apiVersion"], document["kind"])
                     kind = await client.resolve(gvk)
                     where = document["metadata"].get("namespace", place) if kind.namespaced else ""
-                    doomed.append((kind, document["metadata"]["name"], where))
-            for one in doomed:
+                    targets.append((kind, document["metadata"]["name"], where))
+            for target in targets:
                 with refusals.reported(StillThere):
                     if dry_run == "none":
-                        await _delete(client, one, ignore_not_found=ignore_not_found, waiting=waiting)
+                        await _delete(client, target, ignore_not_found=ignore_not_found, waiting=waiting)
                     else:
-                        await _dry_run(client, one, dry_run, ignore_not_found=ignore_not_found)
+                        await _dry_run(client, target, dry_run, ignore_not_found=ignore_not_found)
         return refusals.exit_code
 
     return run_program(work)
 
 
-async def _delete(client: Client, doomed: Doomed, *, ignore_not_found: bool, waiting: bool) -> None:
-    kind, name, namespace = doomed
+async def _delete(client: Client, target: DeletionTarget, *, ignore_not_found: bool, waiting: bool) -> None:
+    kind, name, namespace = target
     try:
         uid = (await client.get(kind, name, namespace))["metadata"]["uid"]
         await client.delete(kind, name, namespace, propagation="Background")
@@ -91,16 +91,16 @@ async def _delete(client: Client, doomed: Doomed, *, ignore_not_found: bool, wai
         if not ignore_not_found:
             raise
         return
-    called = _called(doomed)
+    called = _called(target)
     if waiting:
-        await _wait_gone(client, doomed, uid, called)
+        await _wait_gone(client, target, uid, called)
     click.echo(f"{called} deleted")
 
 
-async def _dry_run(client: Client, doomed: Doomed, strategy: str, *, ignore_not_found: bool) -> None:
-    kind, name, namespace = doomed
+async def _dry_run(client: Client, target: DeletionTarget, strategy: str, *, ignore_not_found: bool) -> None:
+    kind, name, namespace = target
     if strategy == "client":
-        click.echo(f"{_called(doomed)} deleted (dry run)")
+        click.echo(f"{_called(target)} deleted (dry run)")
         return
     try:
         await client.delete(kind, name, namespace, propagation="Background", dry_run=True)
@@ -108,21 +108,21 @@ async def _dry_run(client: Client, doomed: Doomed, strategy: str, *, ignore_not_
         if not ignore_not_found:
             raise
         return
-    click.echo(f"{_called(doomed)} deleted (server dry run)")
+    click.echo(f"{_called(target)} deleted (server dry run)")
 
 
-def _called(doomed: Doomed) -> str:
-    kind, name, _ = doomed
+def _called(target: DeletionTarget) -> str:
+    kind, name, _ = target
     return f"{kind.singular}{f'.{kind.group}' if kind.group else ''}/{name}"
 
 
-async def _wait_gone(client: Client, doomed: Doomed, uid: str, called: str) -> None:
+async def _wait_gone(client: Client, target: DeletionTarget, uid: str, called: str) -> None:
     holders: list[str] = []
     try:
         with Progress().waiting(f"waiting until {called} is deleted") as update:
             async with asyncio.timeout(GONE_WITHIN):
                 while True:
-                    metadata = (await client.get(*doomed))["metadata"]
+                    metadata = (await client.get(*target))["metadata"]
                     if metadata["uid"] != uid:
                         return
                     holders = metadata.get("finalizers") or []

@@ -85,6 +85,6 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     text = str(value)
-    # A message of several lines would break the table, and an escape sequence could change the terminal.
+    # Line breaks would break the table, and escape sequences could change the terminal.
     first = _LINE_END.split(text, maxsplit=1)[0]
     return f"{first}{'...' if first != text else ''}".replace("\x1b", "^[")

@@ -6,8 +6,15 @@ from typing import Any, get_args
 
 import click
 
-from kubewright.api import KubewrightError
-from kubewright.cli.options import namespaces_option, target_argument
+from kubewright.api import KubewrightError, names
+from kubewright.api.scoping import NamespaceSelector
+from kubewright.cli.options import (
+    namespace_selector_option,
+    namespaces_option,
+    policies_option,
+    selector_option,
+    target_argument,
+)
 from kubewright.cli.packages.examples import written_samples
 from kubewright.cli.packages.rendered import differences, write_rendered
 from kubewright.cli.project import find_project
@@ -24,10 +31,12 @@ from kubewright.generate import (
     files_of,
     helm,
     installer,
+    is_idle,
     kustomize,
     manifests,
     plain_yaml,
     to_yaml,
+    with_policies,
 )
 
 FORMATS = ("yaml", "kustomize", "helm")
@@ -35,6 +44,26 @@ FORMATS = ("yaml", "kustomize", "helm")
 
 class Stale(KubewrightError):
     """Generated files are out of date."""
+
+
+class NothingToRun(KubewrightError):
+    """An operator whose webhooks are all policies, and which has no controllers."""
+
+    def __init__(self, operator: Operator) -> None:
+        super().__init__(
+            f"operator {operator.name!r} has no controllers, and policies replace all of its webhooks: there is "
+            "nothing to run; apply the output of `kubewright manifests --policies`"
+        )
+
+
+def as_policies(operator: Operator, settings: Settings) -> tuple[Operator, Settings]:
+    """Replace webhooks by policies, and report on standard error which stay and why."""
+    declared = len(operator.webhooks.admissions)
+    operator, settings, kept = with_policies(operator, settings)
+    for each in kept:
+        click.echo(str(each), err=True)
+    click.echo(f"policies replace {declared - len(kept)} of {declared} admission webhooks", err=True)
+    return operator, settings
 
 
 def render(
@@ -68,6 +97,12 @@ def _subject(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     return value
 
 
+def _name(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    if value and (problems := names.dns1123_label(value)):
+        raise click.BadParameter(f"{value!r}: {problems[0]}")
+    return value
+
+
 @click.command()
 @target_argument
 @click.option(
@@ -97,7 +132,18 @@ def _subject(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
 @click.option(
     "--check", is_flag=True, help="Do not write files; fail if those in --output-dir are out of date."
 )
-@namespaces_option("Namespace to which the operator is limited; repeatable.")
+@namespaces_option(
+    "Namespace to which the operator is limited; repeatable. With namespaces by label: Roles in these namespaces only."
+)
+@namespace_selector_option("Limit the operator to the namespaces with these labels, such as team=a.")
+@selector_option("Limit the operator to the objects with these labels, such as track!=canary.")
+@click.option(
+    "--name",
+    metavar="NAME",
+    callback=_name,
+    default="",
+    help="Name of a second Deployment with another --selector; CRDs and webhooks are those of the first one.",
+)
 @click.option(
     "--image", metavar="IMAGE", default=DEFAULT_IMAGE, show_default=True, help="Image of the operator."
 )
@@ -123,6 +169,7 @@ def _subject(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     show_default=True,
     help="url: also grant the right to register webhooks, for an operator that runs outside the cluster; requires --only rbac.",
 )
+@policies_option
 @click.option(
     "--metrics-reader",
     callback=_account,
@@ -138,17 +185,23 @@ def command(
     output: Path | None,
     check: bool,
     namespaces: Sequence[str],
+    namespace_selector: NamespaceSelector | None,
+    selector: str,
+    name: str,
     image: str,
     replicas: int | None,
     metrics_reader: str,
     subject: str,
     webhook_reach: WebhookReach,
+    policies: bool,
 ) -> None:
     """Print the manifests of TARGET as YAML, or write them to files.
 
-    The parts are crds, rbac, webhooks and deployment, and the optional monitoring (a ServiceMonitor), network (a
-    NetworkPolicy) and samples. Kustomize and Helm output contains all parts. --installer prints the RBAC rules that
-    a user needs to apply the manifests, for an administrator to grant.
+    The parts are crds, rbac, webhooks and deployment, and the optional monitoring (a ServiceMonitor, alert rules and a
+    dashboard), network (a NetworkPolicy) and samples. Kustomize and Helm output contains all parts. --installer prints
+    the RBAC rules that a user needs to apply the manifests, for an administrator to grant. --policies prints
+    ValidatingAdmissionPolicies and MutatingAdmissionPolicies in place of webhooks whose functions can be said in CEL, and
+    reports which stay webhooks, and why.
     """
     if subject and (output or check or form != "yaml" or further):
         raise click.UsageError(
@@ -161,14 +214,24 @@ def command(
             "--webhook-reach url is for a run outside the cluster: use it with --only rbac"
         )
     operator = load_operator(target)
+    if name and (name == operator.name or not selector):
+        raise click.UsageError(
+            f"--name {name} is for a second Deployment beside that of {operator.name}: "
+            "choose another name, and its objects with --selector"
+        )
     settings = Settings(
         image=image,
         namespaces=namespaces,
+        namespace_selector=namespace_selector,
+        selector=selector,
+        name=name,
         replicas=replicas,
         metrics_reader=metrics_reader,
         examples=written_samples(target),
         webhook_reach=webhook_reach,
     )
+    if policies:
+        operator, settings = as_policies(operator, settings)
     if subject:
         click.echo(to_yaml(installer(operator, subject, settings)), nl=False)
         return
@@ -192,14 +255,16 @@ def _tree(form: str, operator: Operator, parts: Sequence[str], settings: Setting
     if form == "kustomize":
         return kustomize(operator, settings)
     if form == "helm":
-        return helm(operator, _chart(operator), settings)
+        if is_idle(operator):
+            raise NothingToRun(operator)
+        return helm(operator, _chart(operator, settings.name), settings)
     files = files_of(manifests(operator, parts, settings))
     return {name: HEADER + plain_yaml(document) for name, document in files.items()}
 
 
-def _chart(operator: Operator) -> Chart:
+def _chart(operator: Operator, name: str) -> Chart:
     project = find_project()
     if project is None:
-        return Chart(name=operator.name)
+        return Chart(name=name or operator.name)
     description = str(project.package.get("description", ""))
-    return Chart(name=operator.name, version=project.version, description=description)
+    return Chart(name=name or operator.name, version=project.version, description=description)

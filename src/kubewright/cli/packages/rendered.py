@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kubewright.api import ConfigError
 from kubewright.cli.project.trees import write_tree
-from kubewright.generate import HEADER
+from kubewright.generate import MARK
 
 
 def write_rendered(folder: Path, tree: Mapping[str, str], *, among: Sequence[str] = ("",)) -> None:
@@ -49,8 +49,8 @@ def _files(folder: Path, part: str) -> Iterator[str]:
 
 
 def _rendered(path: Path) -> bool:
-    """Return True if the first line marks the file as generated, so that it may be replaced."""
-    return _read(path).startswith(HEADER)
+    """Return True if the file is marked as generated, so that it may be replaced."""
+    return any(MARK in line for line in _read(path).splitlines()[:2])
 
 
 def _read(path: Path) -> str:

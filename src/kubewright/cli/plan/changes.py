@@ -19,6 +19,8 @@ class Key(NamedTuple):
     name: str
 
 
+_WORKLOADS = {("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet")}
+
 ClusterState = Mapping[Key, JsonObject]
 
 
@@ -30,10 +32,13 @@ class PlannedChange:
     name: str
     namespace: str
     lines: tuple[str, ...]
+    restarts: bool = False
+    """The Pod template of a workload changes, so that its controller replaces the Pods."""
 
-    def __str__(self) -> str:
-        place = f" in {self.namespace}" if self.namespace else ""
-        return f"{self.action} {self.name}{place}"
+    @property
+    def object(self) -> str:
+        """Return the name of the object, with its namespace."""
+        return f"{self.name} in {self.namespace}" if self.namespace else self.name
 
 
 def state_of(objects: Iterable[JsonObject]) -> dict[Key, JsonObject]:
@@ -64,7 +69,21 @@ def _change(before: JsonObject | None, after: JsonObject | None) -> PlannedChang
     if not lines:
         return None
     action: Action = "create" if before is None else "delete" if after is None else "change"
-    return PlannedChange(action, called(known), known["metadata"].get("namespace", ""), lines)
+    return PlannedChange(
+        action, called(known), known["metadata"].get("namespace", ""), lines, _replaces_pods(before, after)
+    )
+
+
+def _replaces_pods(before: JsonObject | None, after: JsonObject | None) -> bool:
+    """Return True if a workload's controller replaces its Pods: not if it is paused, or waits for their deletion."""
+    if before is None or after is None or key_of(after)[:2] not in _WORKLOADS:
+        return False
+    spec: JsonObject = after.get("spec") or {}
+    strategy: JsonObject = spec.get("updateStrategy") or {}
+    if spec.get("paused") or spec.get("replicas") == 0 or strategy.get("type") == "OnDelete":
+        return False
+    earlier: JsonObject = before.get("spec") or {}
+    return earlier.get("template") != spec.get("template")
 
 
 def _without_orphans(before: ClusterState, after: ClusterState) -> ClusterState:

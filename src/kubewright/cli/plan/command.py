@@ -1,6 +1,5 @@
-"""`kubewright plan`: what an operator would do after a change, from a run on a copy of the cluster's state."""
+"""`kubewright plan`: what an operator would do, now or after a change, from a run on a copy of the cluster's state."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +15,8 @@ from kubewright.cli.options import (
     target_argument,
     timeout_option,
 )
-from kubewright.cli.plan.changes import PlannedChange, changes
+from kubewright.cli.plan.changes import changes
+from kubewright.cli.plan.outcome import PlanResult, as_json, as_markdown, as_text
 from kubewright.cli.plan.rehearsal import Rehearsal, RehearsalError, Writes, copy_state, rehearsing
 from kubewright.cli.progress import Progress
 from kubewright.cli.target import load_operator
@@ -24,19 +24,8 @@ from kubewright.client import Client, ClusterConfig, load_config
 from kubewright.controller import Operator
 
 SETTLED_WITHIN = 30.0
+EXIT_CHANGES = 3
 FIELD_MANAGER = "kubewright-cli"
-
-
-class PlanResult:
-    """The result of a plan."""
-
-    def __init__(
-        self, pending: list[PlannedChange], changes: list[PlannedChange], failures: list[str]
-    ) -> None:
-        self.pending = pending
-        """Changes that the operator would make without the change."""
-        self.changes = changes
-        self.failures = failures
 
 
 def _deletions(ctx: click.Context, parameter: click.Parameter, value: Sequence[str]) -> Sequence[str]:
@@ -61,7 +50,9 @@ def _deletions(ctx: click.Context, parameter: click.Parameter, value: Sequence[s
 @namespaces_option(
     "Namespace to copy; repeatable. Objects without a namespace are created in the first. Default: all."
 )
-@click.option("-o", "--output", type=click.Choice(["diff", "json"]), default="diff", show_default=True)
+@click.option(
+    "-o", "--output", type=click.Choice(["diff", "json", "markdown"]), default="diff", show_default=True
+)
 @timeout_option(SETTLED_WITHIN, "the operator is done")
 @cluster_options
 def command(
@@ -74,26 +65,41 @@ def command(
     kubeconfig: Path | None,
     context: str,
 ) -> int:
-    """Show what TARGET would create, change and delete if a change were applied.
+    """Show what TARGET would create, change and delete, now or after a change.
 
-    plan runs your reconcilers and finalizers on this machine, against an in-memory copy of the cluster's objects; only
-    writes to the cluster are held back. Without planning= of the Operator, calls to other systems are carried out, so
-    an operator with a lifespan or a finalizer needs it. Workloads do not run in the copy, so actions that depend on
-    running Pods are not shown. Exits with 1 if a reconcile fails.
+    Without -f and --delete, plan shows what this version of the operator would do to the objects in the cluster, for
+    example before an upgrade. It runs your reconcilers and finalizers on this machine, on an in-memory copy of the
+    cluster's objects; nothing is written to the cluster. Calls to external systems are carried out unless planning= of the
+    Operator replaces them, so an operator with a lifespan or a finalizer needs it. Workloads do not run in the copy, so
+    actions that depend on running Pods are not shown.
+
+    Exits with 0 if nothing would change, 3 if something would, and 1 if a reconcile fails.
     """
     operator = load_operator(target)
-    _check_external_systems(operator)
-    if not files and not deletions:
-        raise click.UsageError("specify a change with -f FILE or --delete KIND/NAME")
+    check_external_systems(operator)
     documents = read_documents(files)
     config = load_config(kubeconfig, context or None)
-    outcome = run_program(lambda: _plan(operator, config, documents, deletions, namespaces, timeout))
-    _print_outcome(outcome, output)
-    return int(bool(outcome.failures))
+    result = run_program(
+        lambda: make_plan(
+            operator, config, documents=documents, deletions=deletions, namespaces=namespaces, timeout=timeout
+        )
+    )
+    if output == "json":
+        click.echo(as_json(result))
+    elif output == "markdown":
+        for line in as_markdown(result):
+            click.echo(line)
+    else:
+        show(as_text(result))
+    for failure in result.failures:
+        click.echo(f"failed: {failure}", err=True)
+    if result.failures:
+        return 1
+    return EXIT_CHANGES if result.all_changes else 0
 
 
-def _check_external_systems(operator: Operator) -> None:
-    """Raise RehearsalError if the operator may change an external system and does not say how to plan that."""
+def check_external_systems(operator: Operator) -> None:
+    """Raise RehearsalError if the operator may change an external system and has no `planning=`."""
     if operator.planning is not None:
         return
     if operator.lifespan is not None:
@@ -110,30 +116,34 @@ def _check_external_systems(operator: Operator) -> None:
             )
 
 
-async def _plan(
+async def make_plan(
     operator: Operator,
     config: ClusterConfig,
-    documents: Sequence[JsonObject],
-    deletions: Sequence[str],
-    namespaces: Sequence[str],
-    timeout: float,
+    *,
+    documents: Sequence[JsonObject] = (),
+    deletions: Sequence[str] = (),
+    namespaces: Sequence[str] = (),
+    timeout: float = SETTLED_WITHIN,
 ) -> PlanResult:
+    """Run the operator on a copy of the cluster's state, before and after a change if there is one."""
     place = (*namespaces, config.namespace)[0]
     with Progress().waiting("copying the cluster's state") as update:
         async with Client(config) as client:
             kinds = [await _kind(client, operator, document) for document in documents]
-            doomed = [(await find_resource(client, item.partition("/")[0])).kind for item in deletions]
-            copied = await copy_state(client, operator, (*kinds, *doomed), namespaces)
+            deleted_kinds = [(await find_resource(client, item.partition("/")[0])).kind for item in deletions]
+            copied = await copy_state(client, operator, (*kinds, *deleted_kinds), namespaces)
         writes = Writes()
         async with rehearsing(operator, copied, writes, namespaces) as rehearsal:
-            update("running the operator without the change")
+            update("running the operator")
             before = await rehearsal.state()
             await rehearsal.settle(writes, timeout)
             settled = await rehearsal.state()
+            if not documents and not deletions:
+                return PlanResult(changes(before, settled), None, list(rehearsal.failures))
             update("running the operator with the change")
             for document, kind in zip(documents, kinds, strict=True):
                 await _apply(rehearsal, document, kind, place)
-            for kind, item in zip(doomed, deletions, strict=True):
+            for kind, item in zip(deleted_kinds, deletions, strict=True):
                 await rehearsal.client.delete(kind, item.partition("/")[2], place if kind.namespaced else "")
             await rehearsal.settle(writes, timeout)
             after = await rehearsal.state()
@@ -157,36 +167,3 @@ async def _apply(rehearsal: Rehearsal, document: JsonObject, kind: Kind, namespa
     if kind.namespaced:
         document["metadata"].setdefault("namespace", namespace)
     await rehearsal.client.apply(document, field_manager=FIELD_MANAGER, kind=kind)
-
-
-def _print_outcome(outcome: PlanResult, output: str) -> None:
-    if output == "json":
-        document = {
-            "pending": [_wire(change) for change in outcome.pending],
-            "changes": [_wire(change) for change in outcome.changes],
-            "failures": outcome.failures,
-        }
-        click.echo(json.dumps(document, indent=2))
-        return
-    if outcome.pending:
-        click.echo("# changes that the operator would make without the change")
-        show(line for change in outcome.pending for line in change.lines)
-        click.echo("# changes caused by the change")
-    show(line for change in outcome.changes for line in change.lines)
-    for failure in outcome.failures:
-        click.echo(f"failed: {failure}", err=True)
-    counts = {
-        action: sum(change.action == action for change in outcome.changes)
-        for action in ("create", "change", "delete")
-    }
-    summary = ", ".join(f"{count} to {action}" for action, count in counts.items())
-    click.echo(f"plan: {summary}; nothing was written to the cluster")
-
-
-def _wire(change: PlannedChange) -> JsonObject:
-    return {
-        "action": change.action,
-        "object": change.name,
-        "namespace": change.namespace,
-        "diff": list(change.lines),
-    }

@@ -1,6 +1,6 @@
 """Run an operator on a copy of a cluster's state, inside this process: nothing is written to the cluster.
 
-The author's functions really run. What they call outside the cluster is replaced only by `planning=` of the operator.
+The operator's functions really run. Their calls to external systems are replaced only by `planning=` of the operator.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from kubewright.manager import Manager, ManagerOptions, WebhookOptions
 from kubewright.tracebacks import place_of
 
 QUIET = 0.3
-"""Seconds without work after which an operator counts as done; its watches deliver within milliseconds here."""
+"""Seconds without work after which an operator counts as settled; watch events arrive within milliseconds here."""
 _POLL = 0.02
 _OFF = "0"
 _ANY_PORT = "127.0.0.1:0"
@@ -141,7 +141,7 @@ class Rehearsal:
         return state_of(objects)
 
     async def settle(self, writes: "Writes", timeout: float) -> None:
-        """Wait until the operator has nothing left to do now; reconciles scheduled for later are not awaited."""
+        """Wait until the operator has nothing to do now; reconciles that are scheduled for later are ignored."""
         loop = asyncio.get_running_loop()
         since, seen = loop.time(), (-1, False)
         try:
@@ -178,6 +178,7 @@ async def rehearsing(
     """Run an operator on a copy while the context is open, with its lifespan for planning."""
     stand_in = copy.copy(operator)
     stand_in.lifespan = operator.planning
+    stand_in.shards = None
     options = ManagerOptions(
         journal_limit=0,
         namespaces=namespaces,
@@ -186,6 +187,7 @@ async def rehearsing(
         webhooks=WebhookOptions(bind_address=_ANY_PORT, ephemeral_cluster=True),
         graceful_timeout=1.0,
         watchdog=False,
+        disruption_limits=False,
         run_sync_observer=_ThreadWarnings() if operator.planning is None else None,
     )
     async with Server(disable_admission_plugins=_DISABLED) as server:
@@ -207,7 +209,7 @@ async def rehearsing(
 
 
 class _ThreadWarnings:
-    """Warn once of each function that runs in a thread: it is likely to call another system."""
+    """Warn once about each function that runs in a thread: it probably calls an external system."""
 
     def __init__(self) -> None:
         self._seen: set[tuple[str, str]] = set()

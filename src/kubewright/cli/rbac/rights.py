@@ -6,7 +6,7 @@ from typing import Any
 
 from kubewright.api import PolicyRule, Right, kind_of, lease_rules, rights_of
 from kubewright.client.recording import RecordedAccess
-from kubewright.controller import Controller, Operator, rules_for
+from kubewright.controller import Controller, Operator, disruption_rules, rules_for
 from kubewright.webhook import certificate_rules, registration_rules, webhook_rules
 
 READING = frozenset({"get", "list", "watch"})
@@ -70,7 +70,8 @@ def all_rules(operator: Operator) -> list[PolicyRule]:
         *webhook_rules(operator.name, operator.webhooks),
         *certificate_rules(operator.name, operator.webhooks),
         *registration_rules(operator.name, operator.webhooks),
-        *lease_rules(operator.name),
+        *lease_rules(operator.name, sharded=operator.shards is not None),
+        *disruption_rules(operator),
     ]
 
 

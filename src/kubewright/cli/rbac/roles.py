@@ -8,9 +8,8 @@ from typing import Any, NamedTuple, TypeGuard, cast
 import msgspec
 
 from kubewright.api import KubewrightError
-from kubewright.devserver import AuthorizationAttributes
+from kubewright.devserver import AuthorizationAttributes, KubernetesRelease
 from kubewright.devserver.auth.rules import RoleRule, allows
-from kubewright.devserver.bootstrap import recorded_objects
 from kubewright.envtest.recording import UserAccess
 
 GROUP = "rbac.authorization.k8s.io"
@@ -220,7 +219,7 @@ def _verbs(verbs: Sequence[str]) -> Iterator[list[str]]:
 
 def _rules_of_everyone() -> Iterator[Sequence[RoleRule]]:
     """Yield the rules that every cluster grants to all authenticated users, such as discovery."""
-    objects = recorded_objects()
+    objects = KubernetesRelease.find().bootstrap
     bound = {
         obj["roleRef"]["name"]
         for obj in objects

@@ -1,47 +1,49 @@
-"""`kubewright run`."""
+"""`kubewright run` with all of its options; see `kubewright.cli.entry` for those of a Deployment."""
 
 import asyncio
-import gc
 import logging
-import os
 import tempfile
-import time
-from collections import Counter
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from click.core import ParameterSource
+from msgspec import structs
 
 from kubewright.api import ConfigError
+from kubewright.api.sharding import Shards, parse_shards
 from kubewright.cli.kubeconfigs import write_kubeconfig
-from kubewright.cli.logs import LogFormat, OnlyControllers, set_up
 from kubewright.cli.loops import run_program, until_signalled
 from kubewright.cli.options import (
     FILE,
     cluster_options,
+    namespace_selector_option,
     namespaces_option,
+    page_port,
     parse_size,
     parse_size_or_off,
+    selector_option,
     target_argument,
+    ui_options,
 )
 from kubewright.cli.progress import Progress
-from kubewright.cli.target import load_operator
-from kubewright.cli.why.sources import journal_file
+from kubewright.cli.run.arguments import RunOptions
+from kubewright.cli.run.operator import ShutdownLog, load_checked, manager_options, run_manager, set_up_log
 from kubewright.client import Client, ClusterConfig, load_config
 from kubewright.client.recording import Recording
 from kubewright.controller import Operator
-from kubewright.manager import ElectionOptions, Manager, ManagerOptions, WebhookOptions
-from kubewright.packaging import check_env
+from kubewright.manager import ManagerOptions
 
-# Loaded only for options that need them: an operator in a cluster uses none.
+# Loaded only for options that need them.
 DEVCLUSTER = "kubewright.devcluster"
 GENERATE = "kubewright.generate"
 INSTALLATION = "kubewright.cli.definitions.installation"
+PAGE = "kubewright.cli.ui"
 RELOAD = "kubewright.cli.run.reload"
 
 
@@ -49,7 +51,10 @@ RELOAD = "kubewright.cli.run.reload"
 DEV_ADDRESSES = dict.fromkeys(
     ("metrics_bind_address", "health_probe_bind_address", "webhook_bind_address"), "127.0.0.1:0"
 )
-_log = logging.getLogger("kubewright.run")
+
+
+def _parse_shards(ctx: click.Context, param: click.Parameter, value: str | None) -> Shards | None:
+    return None if value is None else parse_shards(value)
 
 
 @click.command()
@@ -91,6 +96,10 @@ _log = logging.getLogger("kubewright.run")
 )
 @cluster_options
 @namespaces_option("Namespace to watch, or several separated by commas; repeatable. Default: all.")
+@namespace_selector_option("Watch the namespaces with these labels, such as team=a, as they come and go.")
+@selector_option(
+    "Reconcile only the objects with these labels, such as track=canary; each selector has its own Lease."
+)
 @click.option("--leader-elect", is_flag=True, help="Enable leader election.")
 @click.option(
     "--leader-election-id",
@@ -105,6 +114,13 @@ _log = logging.getLogger("kubewright.run")
     help="Namespace of the leader election Lease; default: the operator's own.",
 )
 @click.option(
+    "--shards",
+    metavar="NUMBER[,namespace]",
+    default=None,
+    callback=_parse_shards,
+    help="Divide the objects over all replicas by uid, or by namespace: each shard has a Lease. Implies --leader-elect.",
+)
+@click.option(
     "--metrics-bind-address",
     metavar="ADDRESS",
     default=":8080",
@@ -115,6 +131,12 @@ _log = logging.getLogger("kubewright.run")
     "--metrics-secure",
     is_flag=True,
     help="Serve /metrics over TLS, with authentication and authorization by the API server.",
+)
+@click.option(
+    "--metrics-service",
+    metavar="NAME",
+    default="",
+    help="Service of the secure metrics: sign a certificate for it, and keep it with its CA in the Secret NAME-cert.",
 )
 @click.option(
     "--health-probe-bind-address",
@@ -137,6 +159,13 @@ _log = logging.getLogger("kubewright.run")
     help="How the API server reaches the webhooks; given: they are registered by another tool. Default: detected.",
 )
 @click.option(
+    "--without-webhook",
+    "replaced_webhooks",
+    metavar="NAME",
+    multiple=True,
+    help="Do not serve this admission webhook: a policy of `kubewright manifests --policies` replaces it; repeatable.",
+)
+@click.option(
     "--webhook-cert-dir",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     default=None,
@@ -148,6 +177,7 @@ _log = logging.getLogger("kubewright.run")
     default=None,
     help="CA bundle to verify webhook clients with; default: client certificates are not required.",
 )
+@ui_options
 @click.option(
     "--ephemeral-cluster", is_flag=True, hidden=True, help="The cluster stops with the parent process."
 )
@@ -161,21 +191,25 @@ def command(
     installing: bool,
     reloading: bool,
     record_access: Path | None,
-    kubeconfig: Path | None,
-    context: str,
-    log_format: LogFormat,
-    verbose: bool,
+    ui: bool,
+    ui_port: int,
     **options: Any,
 ) -> None:
     """Run the operator TARGET until SIGTERM or Ctrl-C.
 
     The first signal waits for running reconciles to finish; the second one stops immediately.
     """
-    log = set_up(log_format, level=logging.DEBUG if verbose else logging.INFO)
-    if dev and (kubeconfig or context):
+    given = RunOptions(target=target, **options)
+    log = set_up_log(given)
+    if dev and (given.kubeconfig or given.context):
         raise click.UsageError(
             "--dev cannot be combined with --kubeconfig or --context: it starts its own cluster"
         )
+    if given.namespaces and given.namespace_selector is not None:
+        raise click.UsageError(
+            "--namespace cannot be combined with --namespace-selector: choose namespaces by name or by label"
+        )
+    live_port = page_port(ui, ui_port)
     if dev and record_access:
         raise click.UsageError(
             "--record-access cannot be combined with --dev, which runs as cluster admin: record on a cluster where the roles are bound"
@@ -183,29 +217,27 @@ def command(
     if reloading:
         # The child process writes its own log; of the dev cluster only errors are shown.
         log.setLevel(logging.ERROR)
-        run_program(lambda: until_signalled(_reload(ctx, target, dev=dev)))
+        page = None if live_port is None else _Page(target, live_port)
+        config = None if dev or page is None else load_config(given.kubeconfig, given.context or None)
+        run_program(lambda: until_signalled(_reload(ctx, target, page, config, dev=dev)))
         return
-    operator = load_operator(target)
-    check_env(operator.env, os.environ)
-    log.addFilter(OnlyControllers([controller.name for controller in operator.controllers]))
+    operator = load_checked(given, log)
     if dev:
-        options |= {"webhook_reach": "url", "ephemeral_cluster": True, **_free_ports(ctx)}
-    state = None if dev else _webhook_state(operator.name)
-    manager_options, shutdown = _manager_options(options, state), _Shutdown()
-    if not os.environ.get("KUBERNETES_SERVICE_HOST"):
-        manager_options = replace(manager_options, journal_file=journal_file(operator.name))
+        given = structs.replace(given, webhook_reach="url", ephemeral_cluster=True, **_free_ports(ctx))
+    chosen, shutdown = manager_options(operator, given, dev=dev), ShutdownLog()
+    page = None if live_port is None else _Page(operator.name, live_port)
     if dev:
         with tempfile.TemporaryDirectory(prefix="kubewright-dev-") as folder:
             path = Path(folder, "kubeconfig")
-            work = partial(_run_on_dev_cluster, operator, manager_options, path, shutdown)
+            work = partial(_run_on_dev_cluster, operator, chosen, path, shutdown, page)
             run_program(lambda: until_signalled(work(), on_stop=shutdown.begin))
         return
-    config, asked = load_config(kubeconfig, context or None), Recording()
+    config, asked = load_config(given.kubeconfig, given.context or None), Recording()
     if record_access is not None:
         _try_to_write(record_access)
         config = replace(config, observer=asked.observe)
     try:
-        work = partial(_run, operator, config, manager_options, shutdown, installing=installing)
+        work = partial(_run, operator, config, chosen, shutdown, page, installing=installing)
         run_program(lambda: until_signalled(work(), on_stop=shutdown.begin))
     finally:
         if record_access is not None:
@@ -222,7 +254,7 @@ def _free_ports(ctx: click.Context) -> Mapping[str, str]:
 
 
 def _try_to_write(path: Path) -> None:
-    """Raise ConfigError if the recording cannot be written: a run may last for days before it is."""
+    """Raise ConfigError if the recording cannot be written; it is written at the end of the run, maybe after days."""
     try:
         with path.open("ab"):
             pass
@@ -232,48 +264,38 @@ def _try_to_write(path: Path) -> None:
         ) from None
 
 
-def _manager_options(given: Mapping[str, Any], state: Path | None) -> ManagerOptions:
-    webhooks = WebhookOptions(
-        bind_address=given["webhook_bind_address"],
-        reach=given["webhook_reach"],
-        cert_dir=given["webhook_cert_dir"],
-        client_ca=given["webhook_client_ca"],
-        state=state,
-        ephemeral_cluster=given["ephemeral_cluster"],
-    )
-    election = ElectionOptions(name=given["leader_election_id"], namespace=given["leader_election_namespace"])
-    return ManagerOptions(
-        namespaces=given["namespaces"],
-        election=election if given["leader_elect"] else None,
-        webhooks=webhooks,
-        metrics_bind_address=given["metrics_bind_address"],
-        metrics_secure=given["metrics_secure"],
-        health_probe_bind_address=given["health_probe_bind_address"],
-        journal_limit=given["journal_limit"],
-        record=given["record"],
-        record_limit=given["record_limit"],
-        pause_gc=True,
-    )
+class _Page(NamedTuple):
+    """The live page that is served while the operator runs."""
+
+    title: str
+    port: int
+
+    async def enter(self, stack: AsyncExitStack, config: ClusterConfig) -> None:
+        """Serve the page until the stack is closed, and print the link to it."""
+        module = await asyncio.to_thread(import_module, PAGE)
+        page = module.live_page(config, title=self.title, port=self.port)
+        click.echo(f"live page: {await stack.enter_async_context(page)}", err=True)
 
 
-def _webhook_state(name: str) -> Path:
-    """Return the file that keeps the webhooks' certificates, so that a run after a crash changes nothing."""
-    folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(folder, "kubewright", "webhooks", f"{name}.json")
-
-
-async def _reload(ctx: click.Context, target: str, *, dev: bool) -> None:
-    """Run the operator in a child process; a dev cluster runs in this process and outlives the child."""
+async def _reload(
+    ctx: click.Context, target: str, page: _Page | None, config: ClusterConfig | None, *, dev: bool
+) -> None:
+    """Run the operator in a child process; a dev cluster and the page run in this process and outlive the child."""
     reload = import_module(RELOAD)
-    arguments = ["run", *reload.arguments_of(ctx, without=("reloading", "dev"))]
+    arguments = ["run", *reload.arguments_of(ctx, without=("reloading", "dev", "ui", "ui_port"))]
     if not dev:
-        await reload.run_reloading(arguments, reload.folder_of(target))
+        async with AsyncExitStack() as stack:
+            if page is not None and config is not None:
+                await page.enter(stack, config)
+            await reload.run_reloading(arguments, reload.folder_of(target))
         return
     with tempfile.TemporaryDirectory(prefix="kubewright-dev-") as folder:
         path = Path(folder, "kubeconfig")
-        async with import_module(DEVCLUSTER).DevCluster() as cluster:
+        async with import_module(DEVCLUSTER).DevCluster() as cluster, AsyncExitStack() as stack:
             await asyncio.to_thread(write_kubeconfig, path, cluster.kubeconfig())
             click.echo(f"dev cluster at {cluster.url}: export KUBECONFIG={path}", err=True)
+            if page is not None:
+                await page.enter(stack, cluster.config)
             arguments += ["--install", "--ephemeral-cluster", "--kubeconfig", str(path)]
             for name, address in _free_ports(ctx).items():
                 arguments += [f"--{name.replace('_', '-')}", address]
@@ -281,19 +303,20 @@ async def _reload(ctx: click.Context, target: str, *, dev: bool) -> None:
 
 
 async def _run_on_dev_cluster(
-    operator: Operator, options: ManagerOptions, path: Path, shutdown: "_Shutdown"
+    operator: Operator, options: ManagerOptions, path: Path, shutdown: ShutdownLog, page: _Page | None
 ) -> None:
     async with import_module(DEVCLUSTER).DevCluster() as cluster:
         await asyncio.to_thread(write_kubeconfig, path, cluster.kubeconfig())
         click.echo(f"dev cluster at {cluster.url}: export KUBECONFIG={path}", err=True)
-        await _run(operator, cluster.config, options, shutdown, installing=True)
+        await _run(operator, cluster.config, options, shutdown, page, installing=True)
 
 
 async def _run(
     operator: Operator,
     config: ClusterConfig,
     options: ManagerOptions,
-    shutdown: "_Shutdown",
+    shutdown: ShutdownLog,
+    page: _Page | None,
     *,
     installing: bool,
 ) -> None:
@@ -302,49 +325,7 @@ async def _run(
             generate = import_module(GENERATE)
             definitions = generate.crds(operator, generate.Names(operator.name))
             await import_module(INSTALLATION).install(client, definitions, Progress())
-    manager = shutdown.manager = Manager(operator, config, options)
-    try:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(_settle_memory(manager))
-            await manager.run()
-    finally:
-        shutdown.summarize()
-
-
-class _Shutdown:
-    """The messages shown when the operator stops."""
-
-    def __init__(self) -> None:
-        self.manager: Manager | None = None
-        self._started = time.monotonic()
-
-    def begin(self) -> None:
-        """Log what a stop waits for."""
-        controllers = self.manager.statistics().controllers if self.manager is not None else ()
-        if count := sum(controller.queue.in_flight for controller in controllers):
-            _log.info(
-                "Stopping: waiting for %d reconcile%s (Ctrl-C again to stop now)", count, "s"[: count != 1]
-            )
-
-    def summarize(self) -> None:
-        """Log what was done."""
-        controllers = self.manager.statistics().controllers if self.manager is not None else ()
-        outcomes = Counter[str]()
-        for controller in controllers:
-            outcomes.update(controller.outcomes)
-        _log.info(
-            "Stopped",
-            extra={
-                "fields": {
-                    "seconds": round(time.monotonic() - self._started),
-                    "reconciles": outcomes.total(),
-                    "errors": outcomes["error"],
-                }
-            },
-        )
-
-
-async def _settle_memory(manager: Manager) -> None:
-    """Exempt the cached objects from Python's garbage collection: they live as long as the process."""
-    await manager.synced.wait()
-    gc.freeze()
+    async with AsyncExitStack() as stack:
+        if page is not None:
+            await page.enter(stack, config)
+        await run_manager(operator, config, options, shutdown)

@@ -11,6 +11,8 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from kubewright.api.sharding import Shards
+
 POLL = 0.25
 STOP_TIMEOUT = 45.0
 """Seconds for a child process to stop: longer than an operator's graceful shutdown."""
@@ -45,19 +47,26 @@ def _stamps(folder: Path) -> Iterator[tuple[Path, tuple[int, int]]]:
 
 
 def arguments_of(ctx: click.Context, without: Sequence[str]) -> list[str]:
-    """Return a command's arguments as they were typed, without some options."""
+    """Return command line arguments for the options of a context, without the options in `without`."""
     given: list[str] = []
     for parameter in ctx.command.params:
         name = parameter.name or ""
         if name in without or ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
             continue
         value = ctx.params[name]
+        if value is None:
+            continue  # it was given as an empty text
         if isinstance(parameter, click.Option):
             for item in value if parameter.multiple else [value]:
-                given += [parameter.opts[0]] if parameter.is_flag else [parameter.opts[0], str(item)]
+                given += [parameter.opts[0]] if parameter.is_flag else [parameter.opts[0], _option_text(item)]
         else:
             given.append(str(value))
     return given
+
+
+def _option_text(value: object) -> str:
+    """Return the text that an option is parsed from."""
+    return f"{value.count},{value.by}" if isinstance(value, Shards) else str(value)
 
 
 async def run_reloading(arguments: Sequence[str], folder: Path) -> None:

@@ -146,8 +146,9 @@ def _builtin_kind(name: KindName) -> KindClass | None:
 def _walk_builtin() -> Iterator[KindClass]:
     for found in pkgutil.iter_modules(builtin.__path__):
         module = importlib.import_module(f"{builtin.__name__}.{found.name}")
-        for name, value in vars(module).items():
-            if isinstance(value, type) and value.__module__ == module.__name__ and hasattr(value, "__kind__"):
+        for name in module.__all__:
+            value = getattr(module, name)
+            if value.__module__.startswith(module.__name__) and hasattr(value, "__kind__"):
                 kind = kind_of(value)
                 if kind.kind == name:
                     yield KindClass(kind, f"{found.name}.{name}", builtin.__name__)

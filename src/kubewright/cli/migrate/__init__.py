@@ -1,0 +1,1 @@
+"""`kubewright migrate`: migrate stored objects to the current storage version."""
