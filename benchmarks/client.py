@@ -1,7 +1,7 @@
 """Requests a second and CPU a request of our client, against bare aiohttp doing the same on the real API server.
 
-The bare side sends bodies that were encoded beforehand and reads answers without looking into them. Ours encodes a
-typed object, sends it with all its care (credentials, time-outs, retries, warnings) and decodes the typed answer.
+The bare side sends bodies that were encoded beforehand and reads responses without decoding them. Ours encodes a
+typed object, sends it with credentials, timeouts, retries and warnings, and decodes the typed response.
 """
 
 import argparse
@@ -89,7 +89,7 @@ def bare(
     merge = {"Content-Type": "application/merge-patch+json"}
     apply = {"Content-Type": "application/apply-patch+yaml"}
 
-    async def ask(
+    async def send(
         method: str, url: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> bytes:
         async with session.request(method, url, data=body, headers=headers, ssl=tls) as response:
@@ -99,16 +99,16 @@ def bare(
 
     def created(_: int) -> Awaitable[bytes]:
         body = prepared.replace(b"NUMBER", str(next(names)).encode())
-        return ask("POST", maps, body, {"Content-Type": "application/json"})
+        return send("POST", maps, body, {"Content-Type": "application/json"})
 
     def patched(number: int) -> Awaitable[bytes]:
         body = msgspec.json.encode({"status": {"observedGeneration": next(names)}})
-        return ask("PATCH", f"{webs}/web-{number % SUBJECTS}/status", body, merge)
+        return send("PATCH", f"{webs}/web-{number % SUBJECTS}/status", body, merge)
 
     return {
-        "get": lambda _: ask("GET", f"{maps}/subject"),
+        "get": lambda _: send("GET", f"{maps}/subject"),
         "create": created,
-        "apply": lambda number: ask(
+        "apply": lambda number: send(
             "PATCH",
             f"{maps}/applied-{number % SUBJECTS}?fieldManager=bench&force=true",
             applied[number % SUBJECTS],

@@ -74,18 +74,20 @@ def rows(bench: Bench, count: int, runs: dict[str, list[Figures]]) -> None:
     streamed = {name: taken for name, taken in runs.items() if name not in (PAGES, READING)}
 
     def row(work: str, metric: str, unit: str, name: str, goal: str = "", against: str = GO) -> None:
-        figures = {peer: column(taken, name) for peer, taken in streamed.items()}
+        shown = streamed if against == GO else {peer: streamed[peer] for peer in (OURS, against)}
+        figures = {peer: column(taken, name) for peer, taken in shown.items()}
         bench.row(work, metric, unit, figures, goal=goal, against=against)
 
     row(work, "CPU", "s", "cpu", "<= 0.3")
     row(work, "CPU after the start", "s", "filling")
-    row(work, "time", "s", "since", "<= 0.45")
+    row(work, "time", "s", "since", "<= 0.48")
     row(work, "time after the start", "s", "seconds")
     bench.row(
         work,
         "time after the start, against reading alone",
         "s",
         {OURS: column(runs[OURS], "seconds"), READING: column(runs[READING], "seconds")},
+        goal="<= 1.05",
         against=READING,
     )
     row(work, "RSS", "MB", "rss", "<= 1.0")

@@ -95,7 +95,7 @@ def children(of: int, *names: str) -> list[int]:
 
 @dataclass
 class Contender:
-    """A running server, how it is asked, and which processes it is made of."""
+    """A running server, how requests are sent to it, and its processes."""
 
     load: Load
     kubeconfig: Path
@@ -139,11 +139,11 @@ Start = Callable[[Path], AbstractAsyncContextManager[Contender]]
 
 
 async def first_answer(folder: Path, start: Start = embedded) -> float:
-    """Start a server and ask it once; gives the seconds from the start of its process."""
+    """Start a server and send one request; return the seconds from the start of its process."""
     started = time.perf_counter()
     async with start(folder) as server:
         connection = await server.load.connect()
-        status = await connection.ask(prepared("GET", "/api/v1/namespaces/default"))
+        status = await connection.send(prepared("GET", "/api/v1/namespaces/default"))
         elapsed = time.perf_counter() - started
         connection.close()
         assert status == 200, status
@@ -172,10 +172,10 @@ async def install(server: Contender) -> None:
     """Install the kind the requests are about."""
     connection = await server.load.connect()
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    status = await connection.ask(prepared("POST", path, json.dumps(crd(Sample)).encode(), JSON))
+    status = await connection.send(prepared("POST", path, json.dumps(crd(Sample)).encode(), JSON))
     assert status == 201, bytes(connection.body)
     async with asyncio.timeout(30):
-        while await connection.ask(prepared("GET", SAMPLES)) != 200:
+        while await connection.send(prepared("GET", SAMPLES)) != 200:
             await asyncio.sleep(0.05)
     connection.close()
 
@@ -241,7 +241,7 @@ async def latency(server: Contender, times: int) -> float:
 async def fan_out(server: Contender, watchers: int, events: int) -> float:
     """Return how many events per second reach the watchers, from the first write to the last line read."""
     connection = await server.load.connect()
-    await connection.ask(prepared("GET", f"{SAMPLES}?limit=1"))
+    await connection.send(prepared("GET", f"{SAMPLES}?limit=1"))
     revision = json.loads(connection.body)["metadata"]["resourceVersion"]
     left = watchers * events
     done = asyncio.get_running_loop().create_future()
@@ -280,8 +280,8 @@ async def starting(bench: Bench, plane: ControlPlane, folder: Path) -> None:
     runs = await alternate_async(
         bench.rounds, {OURS: lambda: first_answer(folder), REAL: lambda: first_answer_of_real(plane)}
     )
-    bench.row("process start to first answer", "time", "s", runs, goal="<= 0.2")
-    bench.row("process start to first answer", "time", "s", {OURS: runs[OURS]}, goal="<= 0.5 s")
+    bench.row("process start to first response", "time", "s", runs, goal="<= 0.2")
+    bench.row("process start to first response", "time", "s", {OURS: runs[OURS]}, goal="<= 0.5 s")
     whole = await alternate_async(bench.rounds, {OURS: lambda: first_answer(folder, dev_cluster)})
     bench.row("`kubewright dev` with its controllers", "time", "s", whole)
     bench.row("Server() in a warm interpreter", "time", "ms", {OURS: await warm_starts(10)}, goal="<= 60 ms")
@@ -351,7 +351,7 @@ def plane_parent() -> int:
 
 
 async def kubectl_asks(bench: Bench, kubectl: Path, servers: dict[str, Contender]) -> None:
-    """Time kubectl's first `get`, what of it is kubectl's own on any server, and how long it waits for answers."""
+    """Time kubectl's first `get`, what of it is kubectl's own on any server, and how long it waits for responses."""
     bench.progress("kubectl")
     rounds = max(bench.rounds, KUBECTL_ROUNDS)
     work: dict[str, Callable[[], Awaitable[float]]] = {KUBECTL: lambda: own_start(kubectl)}
@@ -366,7 +366,7 @@ async def kubectl_asks(bench: Bench, kubectl: Path, servers: dict[str, Contender
     beyond = {name: [run - floor for run in runs] for name, runs in whole.items()}
     bench.row("the first get less kubectl alone", "time", "ms", beyond)
     waits = {name: found[f"{name} waits"] for name in servers}
-    bench.row("what it waits for answers, as a relay sees it", "time", "ms", waits, goal="<= 0.5")
+    bench.row("time that it waits for responses, as a relay sees it", "time", "ms", waits, goal="<= 0.5")
 
 
 def processor_time(pid: int) -> float:

@@ -53,8 +53,8 @@ def free_port() -> int:
 def reconciled(port: int) -> float:
     """Return how many reconciles the operator counts; -1 while it does not respond."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
-            found = _RECONCILED.search(answer.read().decode())
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as response:
+            found = _RECONCILED.search(response.read().decode())
     except (urllib.error.URLError, OSError):
         return -1.0
     return float(found.group(1)) if found else 0.0
@@ -144,7 +144,7 @@ async def main() -> int:
             log = plane.directory / "operator.log"
             updates = bench.options.updates if count else 0
             runs[count] = []
-            # A start varies by as much as the first thousand objects cost: those are asked more often.
+            # A start varies by as much as the first thousand objects cost: those are measured more often.
             for number in range(bench.rounds * (FEW_ROUNDS if count < FEW else 1) + 1):
                 taken = await holding(client, plane.kubeconfig, log, count, updates)
                 bench.progress(

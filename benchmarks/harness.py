@@ -120,6 +120,7 @@ class Row:
             "unit": self.unit,
             OURS: _round(ours.median) if ours else None,
             "peers": {name: _round(peer.median) for name, peer in self.measured.items() if name != OURS},
+            "against": self.against,
             "ratio": _round(self.ratio) if self.ratio is not None else None,
             "goal": self.goal,
             "met": self.met,

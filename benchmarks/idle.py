@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from harness import Bench
 from kubewright_programs.echo import Echo
-from support.echoes import APPLY, CREATE_OR_UPDATE, PEERS, create_echoes, echo_operators, observing
+from support.echoes import CREATE_OR_UPDATE, FRAMEWORKS, create_echoes, echo_operators, observing
 from support.programs import Command, Running, column, running
 from support.server import install, real_server, requests_served
 
@@ -86,8 +86,7 @@ async def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--objects", type=int, default=10_000, help="resources (default 10000)")
     parser.add_argument("--seconds", type=float, default=120.0, help="how long to be idle (default 120)")
-    peers = [name for name in PEERS if name != APPLY]
-    bench = Bench("idle", "nothing to do, on the real API server", parser=parser, peers=peers)
+    bench = Bench("idle", "nothing to do, on the real API server", parser=parser, peers=FRAMEWORKS)
     options = bench.options
     runs: dict[str, Sequence[Figures]] = {}
     async with real_server(bench) as (plane, client):

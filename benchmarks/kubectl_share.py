@@ -1,4 +1,4 @@
-"""What of kubectl's first command is kubectl's own, and how long it waits for the server's answers."""
+"""What of kubectl's first command is kubectl's own, and how long it waits for the server's responses."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ import yaml
 
 
 async def own_start(kubectl: Path) -> float:
-    """Time a kubectl that asks no server, in milliseconds: the least that any of its commands takes."""
+    """Time a kubectl that sends no request, in milliseconds: the least that any of its commands takes."""
     with tempfile.TemporaryDirectory() as home:
         return await _timed(kubectl, home, "version", "--client")
 

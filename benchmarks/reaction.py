@@ -1,4 +1,4 @@
-"""One resource created, until its ConfigMap is seen: counted from the answer to the create, one after another."""
+"""One resource created, until its ConfigMap is seen: counted from the response to the create, one after another."""
 
 import argparse
 import asyncio
@@ -40,9 +40,9 @@ def reacting(
             for _ in range(bench.options.objects + WARM_UP):
                 made = f"reaction-{next(names):06}"
                 await client.create(an_echo(made))
-                answered = time.perf_counter()
+                responded = time.perf_counter()
                 await children.wait(name=made, program=program)
-                taken.append((children.at[made] - answered) * 1000)
+                taken.append((children.at[made] - responded) * 1000)
         # The first ones wait for the process to start.
         taken = sorted(taken[WARM_UP:])
         figures = Figures(taken[len(taken) // 2], taken[len(taken) * 95 // 100])

@@ -27,8 +27,8 @@ from kubewright.api import NotFound
 from kubewright.api.builtin import admissionregistration_v1
 from kubewright.client import Client
 from kubewright.webhook import Endpoints, Lifetimes, WebhookNames
+from kubewright.webhook.certificates.authority import begin, utc_now
 from kubewright.webhook.configurations import ByUrl, configurations
-from kubewright.webhook.server.authority import begin, utc_now
 
 GO = "controller-runtime"
 NAMES = WebhookNames("bench")
@@ -68,14 +68,14 @@ async def listening(port: int) -> None:
 
 
 async def register(client: Client, port: int, ca_bundle: bytes) -> None:
-    """Make the API server ask this port, and wait until it does."""
+    """Make the API server call this port, and wait until it does."""
     place = ByUrl(f"https://127.0.0.1:{port}", ca_bundle)
     for document in configurations(Endpoints([sensible, completed]), NAMES, place):
         await client.apply(document, field_manager="bench")
     async with asyncio.timeout(30):
         while (await create(client, 0)).spec.settings.get("tier") != "standard":
             pass
-    # The configuration of the contender before may be asked for a moment longer.
+    # The configuration of the contender before may be called for a moment longer.
     await asyncio.sleep(0.5)
 
 

@@ -75,7 +75,7 @@ def test_steps_are_listed_in_order(releases: ModuleType):
     ("arguments", "message"),
     [
         ((), f"name the release, e.g. scripts/kubernetes {RELEASE}"),
-        (("1.36",), "'1.36' is not a release: expected MAJOR.MINOR.PATCH"),
+        (("1.37",), "'1.37' is not a release: expected MAJOR.MINOR.PATCH"),
         ((NEXT, "--only", "clients"), f"run `scripts/kubernetes {NEXT} --only version` first"),
         ((NEXT, "--from", "data"), f"run `scripts/kubernetes {NEXT} --only version` first"),
         (("--only", "everything"), "invalid choice: 'everything'"),

@@ -3,7 +3,7 @@
 Names, comments, docstrings, messages and pages use the vocabulary of Kubernetes and Python. Each row below is a word
 with its forms, and what to use instead. Words are also found inside identifiers, such as `_told` or `SOCKET_PATIENCE`.
 A line that uses a word in another sense, such as a message of Kubernetes itself, is listed in `ALLOWED`.
-Docstrings that begin with one of `OPENINGS` are found too.
+Docstrings that begin with one of `OPENINGS` are found too, and each of `PHRASES`.
 """
 
 import re
@@ -75,8 +75,19 @@ INSTEAD = {
     "everybody": "every client, all users",
     "stranger strangers": "another client, an unknown user",
     "shall": "must, or the present tense",
+    # Words that stop a reader.
+    "afresh anew": "again, newly",
 }
 """Words to avoid, with their forms, and the words to use."""
+
+PHRASES = {
+    "in the place of": "instead of, replacing",
+    "that of which": "turn the sentence around",
+    "without end": "forever, endless",
+    "comes to rest": "settles",
+    "come to rest": "settle",
+}
+"""Phrases to avoid, and what to use."""
 
 OPENINGS = ("Say", "Tell", "Give")
 """Docstrings begin with what a function does: Return, Yield, Raise, Create, Set."""
@@ -84,6 +95,7 @@ OPENINGS = ("Say", "Tell", "Give")
 ALLOWED: Sequence[tuple[str, str]] = (
     ("examples/pulsarconsumer/test_with_pulsar.py", "edger"),  # a term and settings of Apache BookKeeper
     ("tests/api/test_pydantic_models.py", "helf"),  # a kind with books
+    ("tests/conformance/scenarios/rules.py", "grows-anew"),  # a name in recorded requests
     ("tests/clients/kubectl/", "nobody"),  # names in recorded requests
     ("tests/conformance/", "body"),  # names in recorded requests
     ("tests/conformance/scenarios/webhooks.py", "judg"),  # names in recorded requests
@@ -93,7 +105,7 @@ ALLOWED: Sequence[tuple[str, str]] = (
 )
 """Lines that may use a word, as (path or directory, part of the line)."""
 
-SUFFIXES = {".py", ".md", ".txt", ".yaml", ".yml", ".toml", ".html", ".go", ".rs", ".sh", ""}
+SUFFIXES = {".py", ".js", ".md", ".txt", ".yaml", ".yml", ".toml", ".html", ".go", ".rs", ".sh", ""}
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _OPENING = re.compile(rf'\s*r?"""({"|".join(OPENINGS)})\b')
 _ADVICE = {word: advice for words, advice in INSTEAD.items() for word in words.split()}
@@ -106,6 +118,10 @@ def findings(path: str, text: str) -> Iterator[str]:
         for word in dict.fromkeys(found.lower() for found in _WORD.findall(line)):
             if word in _ADVICE and not allowed:
                 yield f"{path}:{number}: {word!r}: use {_ADVICE[word]}"
+        lowered = line.lower()
+        for phrase, advice in PHRASES.items():
+            if re.search(rf"\b{phrase}\b", lowered) and not allowed:
+                yield f"{path}:{number}: {phrase!r}: use {advice}"
         if (opening := _OPENING.match(line)) and not allowed:
             yield f"{path}:{number}: {opening[1]!r} begins a docstring: use Return, Yield, Create or Set"
 

@@ -22,23 +22,25 @@ ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "images" / "packages.svg"
 
 GROUPS: Mapping[str, Sequence[str]] = {
-    "commands and tools": ("cli", "envtest", "generate", "replay", "scaffold", "testing"),
+    "commands and tools": ("cli", "envtest", "generate", "replay", "scaffold", "testing", "ui", "why"),
     "embedded cluster": ("devcluster", "devserver", "processpods"),
     "runtime": (
-        *(
-            "cache",
-            "client",
-            "controller",
-            "election",
-            "events",
-            "journal",
-            "manager",
-            "serving",
-            "webhook",
-            "workqueue",
-        ),
+        *("cache", "client", "controller", "controller.applying", "controller.running", "election", "events"),
+        *("journal", "manager", "serving", "webhook", "workqueue"),
     ),
-    "public names": ("admission", "conditions", "errors", "hashing", "packaging", "predicates", "program"),
+    "public names": (
+        "admission",
+        "conditions",
+        "disruption",
+        "errors",
+        "hashing",
+        "packaging",
+        "predicates",
+        "program",
+        "rates",
+        "shards",
+        "namespaces",
+    ),
     "base": (
         *("api", "backoff", "certificates", "documents", "guards", "http", "metrics", "schema", "tracebacks"),
     ),
@@ -56,6 +58,13 @@ DARK = {
     "runtime": ("#14293d", "#64b5f6"),
     "public names": ("#3b2a14", "#ffb74d"),
     "base": ("#2a2d31", "#9aa0a6"),
+}
+# Parts of a package that have a box of their own, by module: in `controller` these are the declarations and pure
+# functions, the decision whether an apply is sent, and what runs.
+PARTS = {
+    "controller.applying": "controller.applying",
+    "controller.managed_fields": "controller.applying",
+    "controller.running": "controller.running",
 }
 WIDTH, HEIGHT, GAP, ROW = 104, 32, 18, 78
 PASSING = 14
@@ -76,7 +85,7 @@ class Node(NamedTuple):
     @property
     def width(self) -> int:
         """Return the width that the node takes in its row."""
-        return PASSING if self.target else WIDTH
+        return PASSING if self.target else max(WIDTH, 7 * len(self.name) + 20)
 
 
 def imports() -> Graph:
@@ -92,8 +101,9 @@ def imports() -> Graph:
 
 
 def _package(module: str) -> str:
-    name = module.removeprefix("kubewright").removeprefix(".").partition(".")[0]
-    return "" if name == "__main__" else name
+    names = module.split(".")[1:]
+    part = PARTS.get(".".join(names[:2]))
+    return part or ("" if names[:1] in ([], ["__main__"]) else names[0])
 
 
 def reduced(graph: Graph) -> Graph:
@@ -246,10 +256,11 @@ def draw(graph: Graph) -> str:
     ]
     lines += [f'<path d="{_curve(layout, path)}" class="arrow"/>' for path in layout.paths]
     for node in layout.packages:
-        x, y = layout.centre[node] - WIDTH / 2, MARGIN + node.row * ROW
+        centre, y = layout.centre[node], MARGIN + node.row * ROW
         lines.append(
-            f'<g class="{_class(_group(node.name))}"><rect x="{x:.1f}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="6"/>'
-            f'<text x="{x + WIDTH / 2:.1f}" y="{y + 21}" text-anchor="middle">{escape(node.name)}</text></g>'
+            f'<g class="{_class(_group(node.name))}">'
+            f'<rect x="{centre - node.width / 2:.1f}" y="{y}" width="{node.width}" height="{HEIGHT}" rx="6"/>'
+            f'<text x="{centre:.1f}" y="{y + 21}" text-anchor="middle">{escape(node.name)}</text></g>'
         )
     x = MARGIN
     for group in GROUPS:

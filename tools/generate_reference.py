@@ -26,6 +26,10 @@ MODULES = (
     "kubewright",
     "kubewright.admission",
     "kubewright.conditions",
+    "kubewright.disruption",
+    "kubewright.rates",
+    "kubewright.shards",
+    "kubewright.namespaces",
     "kubewright.predicates",
     "kubewright.hashing",
     "kubewright.packaging",
@@ -33,6 +37,7 @@ MODULES = (
     "kubewright.client",
     "kubewright.manager",
     "kubewright.testing",
+    "kubewright.testing.proving",
 )
 """The modules whose `__all__` is public, in the order in which a name is attributed to one of them."""
 
@@ -73,7 +78,11 @@ PAGES = (
         {
             "Controllers": "kw.controller kw.Controller kw.Options kw.Backoff",
             "In a reconciler": "kw.Context kw.Result kw.RetryLater kw.TerminalError",
+            "Rates": "rates.Rate",
+            "Limits for disruptive writes": "disruption.Budget disruption.Window disruption.Disruption",
             "Operators": "kw.Operator kw.run",
+            "Shards": "shards.Shards",
+            "Namespaces by label": "namespaces.NamespaceSelector",
         },
     ),
     Page(
@@ -108,14 +117,24 @@ PAGES = (
         "`kubewright.testing` is installed with `kubewright[testing]`. See [Testing](../how-to/testing.md).",
         {
             "Clusters": "testing.Cluster testing.embedded testing.isolated testing.eventually testing.DEFAULT_TIMEOUT",
-            "Virtual time and faults": "testing.virtual_time testing.settle testing.Faults testing.Match",
+            "Virtual time and faults": "testing.virtual_time testing.settle testing.Faults testing.RequestFaults testing.Match",
+            "Proving": "testing.prove testing.External testing.proving.Prover testing.proving.Case testing.proving.CrashPoint"
+            " testing.proving.explore testing.proving.Effort testing.proving.Report testing.proving.CaseResult"
+            " testing.proving.FoundViolation testing.proving.DistinctViolation testing.proving.Property testing.proving.PROPERTIES"
+            " testing.proving.PropertyFailed testing.proving.ProofError testing.proving.Observed"
+            " testing.proving.FreshModules testing.proving.fresh_operator testing.proving.random_case"
+            " testing.proving.single_crashes testing.proving.lost_responses testing.proving.refused_requests"
+            " testing.proving.single_disturbances testing.proving.leader_pauses testing.proving.crash_pairs"
+            " testing.proving.SpecSequence testing.proving.ApplySpec testing.proving.EditChild testing.proving.DeleteChild",
             "Simulations": "testing.simulated testing.simulate testing.Simulation testing.Replica testing.World"
-            " testing.Write testing.Trace testing.SimulationError testing.Deadlock testing.Livelock",
-            "Faults of a simulation": "testing.Plan testing.draw_plan testing.COMMON testing.WEBHOOKS testing.BACKUPS"
-            " testing.PlannedFault testing.Crash testing.Pause testing.Refuse testing.Lose testing.Slow"
-            " testing.CutWatches testing.DropBookmarks testing.HoldEvents testing.SecondServer testing.WebhooksAway"
+            " testing.Write testing.Trace testing.SimulationError testing.Deadlock testing.Livelock testing.HotLoop",
+            "Plans of faults": "testing.Plan testing.draw_plan testing.COMMON testing.PORTABLE testing.WEBHOOKS testing.BACKUPS"
+            " testing.PlannedFault testing.SimulationFault testing.UnsupportedFault testing.Crash testing.Pause testing.PauseAt testing.PauseLeader testing.Refuse testing.RefuseRequest testing.Lose testing.Slow"
+            " testing.CutWatches testing.Deviation testing.DropBookmarks testing.HoldEvents testing.SecondServer testing.WebhooksAway testing.EXTERNAL_SYSTEMS testing.FailExternal testing.LoseResponse testing.SlowExternal"
             " testing.JumpClock testing.RestoreBackup",
-            "Invariants": "testing.truthful_generation testing.one_controller testing.nothing_doubled"
+            "Faults on any API server": "testing.DisturbedRun testing.ReplicaProcess testing.FaultProxy testing.ProxyEndpoint"
+            " testing.FaultTarget testing.FaultReplica testing.FaultEndpoint",
+            "Invariants": "testing.truthful_generation testing.one_controller testing.nothing_doubled testing.holds_shard"
             " testing.stays_at_rest testing.healthy testing.outcome_of testing.nothing_left",
             "Servers": "testing.Environment testing.EmbeddedEnvironment testing.RealEnvironment"
             " testing.ExistingEnvironment testing.RunningEnvironment testing.ControlPlane testing.ControlPlaneError"
@@ -137,7 +156,8 @@ PAGES = (
         {
             "Base": "errors.KubewrightError",
             "In declarations and reconcilers": "errors.DeclarationError errors.UndeclaredAccess"
-            " errors.OwnedByAnother errors.CannotOwn errors.ContestedField errors.ObjectTerminating",
+            " errors.OwnedByAnother errors.CannotOwn errors.ContestedField errors.ObjectTerminating"
+            " errors.DisruptionDeferred",
             "Responses of the API server": "errors.ApiError errors.BadRequest errors.Unauthorized errors.Forbidden"
             " errors.NotFound errors.MethodNotAllowed errors.NotAcceptable errors.AlreadyExists errors.Conflict"
             " errors.FieldConflict errors.Expired errors.RequestTooLarge errors.UnsupportedMediaType errors.Invalid"
@@ -156,7 +176,7 @@ PAGES = (
         " [Connections, proxies and transports](../how-to/client.md).",
         {
             "Client": "client.Client client.ObjectList client.ServiceAccountToken client.ScaleReplicas"
-            " client.ScaleState client.ClientResponse",
+            " client.ScaleState client.PortForward client.ThrottleStatistics client.ClientResponse",
             "Configuration": "client.load_config client.config_from_kubeconfig client.in_cluster_config"
             " client.ClusterConfig client.ExecPlugin client.OidcProvider client.Impersonation client.RateLimit",
             "Requests": "client.ApiRequest client.ListOptions client.WriteOptions",
@@ -587,18 +607,18 @@ def anchor_of(label: str) -> str:
 
 def module_of(qualified: str) -> ModuleType:
     """Import the module that a qualified name is in."""
-    module = qualified.partition(".")[0]
+    module = qualified.rpartition(".")[0]
     return importlib.import_module("kubewright" if module == "kw" else f"kubewright.{module}")
 
 
 def value_of(qualified: str) -> Any:
     """Return what a qualified name stands for."""
-    return getattr(module_of(qualified), qualified.partition(".")[2])
+    return getattr(module_of(qualified), qualified.rpartition(".")[2])
 
 
 def entry(qualified: str) -> Iterator[str]:
     """Render one public name."""
-    module, name = module_of(qualified), qualified.partition(".")[2]
+    module, name = module_of(qualified), qualified.rpartition(".")[2]
     where, nodes, doc = find(module.__name__, name)
     label = label_of(qualified)
     value = value_of(qualified)
@@ -618,7 +638,7 @@ def entry(qualified: str) -> Iterator[str]:
 
 def summary_of(qualified: str) -> str:
     """Return the first sentence of a name's docstring, for the table of a page."""
-    _, _, doc = find(module_of(qualified).__name__, qualified.partition(".")[2])
+    _, _, doc = find(module_of(qualified).__name__, qualified.rpartition(".")[2])
     if not doc:
         raise PagesError(f"{qualified} has no docstring")
     first = " ".join(doc.partition("\n\n")[0].split())

@@ -4,7 +4,7 @@
 
 A controller of Secrets that owns ConfigMaps runs against the embedded server. The server and the client that changes the
 Secret run in a thread of their own, so that the trace of the controller's thread holds only what the runtime does. The
-event is an update of a Secret, up to the first line of the reconciler; the read is a `ctx.get` that the cache answers; the
+event is an update of a Secret, up to the first line of the reconciler; the read is a `ctx.get` from the cache; the
 write is a `ctx.apply` that is sent. The write is traced on the server's side as well.
 """
 

@@ -35,14 +35,14 @@ class Cluster:
     async def keep(self, namespace: str, body: dict[str, Any]) -> None:
         """Create the ConfigMap; one that is there is made so."""
         maps = f"{self.server}/api/v1/namespaces/{namespace}/configmaps"
-        async with self.session.post(maps, json=body) as answer:
-            if answer.status != 409:
-                answer.raise_for_status()
+        async with self.session.post(maps, json=body) as response:
+            if response.status != 409:
+                response.raise_for_status()
                 return
         headers = {"Content-Type": "application/merge-patch+json"}
         target = f"{maps}/{body['metadata']['name']}"
-        async with self.session.patch(target, json=body, headers=headers) as answer:
-            answer.raise_for_status()
+        async with self.session.patch(target, json=body, headers=headers) as response:
+            response.raise_for_status()
 
 
 @kopf.on.startup()

@@ -42,8 +42,8 @@ class Connection(asyncio.Protocol):
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(status)
 
-    async def ask(self, request: bytes) -> int:
-        """Send a prepared request and wait for the whole answer; gives its status."""
+    async def send(self, request: bytes) -> int:
+        """Send a prepared request and wait for the whole response; return its status."""
         assert self._transport is not None
         self.body.clear()
         self._answer = asyncio.get_running_loop().create_future()
@@ -82,14 +82,14 @@ class Load:
         return connection
 
     async def rate(self, count: int, width: int, request: Callable[[int], bytes]) -> float:
-        """Send `count` requests over `width` connections and give how many were answered a second."""
+        """Send `count` requests over `width` connections and return how many responses arrived per second."""
         connections = [await self.connect() for _ in range(width)]
         numbers = iter(range(count))
         started = time.perf_counter()
 
         async def work(connection: Connection) -> None:
             for number in numbers:
-                status = await connection.ask(request(number))
+                status = await connection.send(request(number))
                 if status >= 300:
                     raise RuntimeError(f"HTTP {status}: {bytes(connection.body[:300])!r}")
 

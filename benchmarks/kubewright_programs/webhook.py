@@ -14,9 +14,9 @@ from kubewright.cli.loops import run_program
 from kubewright.metrics import Registry
 from kubewright.serving import BindAddress
 from kubewright.webhook import Endpoints
+from kubewright.webhook.certificates.sources import DirectorySource
 from kubewright.webhook.server.http import WebhookServer
 from kubewright.webhook.server.reviewers import reviewers_for
-from kubewright.webhook.server.sources import DirectorySource
 
 
 @kw.admission.validating_webhook(Sample)

@@ -25,19 +25,26 @@ from support.server import NAMESPACE, each
 OURS = "kubewright"
 CREATE_OR_UPDATE = "controller-runtime"
 APPLY = "controller-runtime-apply"
+CONSISTENT = "controller-runtime-read-your-writes"
 KUBE_RS = "kube-rs"
 KOPF = "kopf"
-PEERS = (CREATE_OR_UPDATE, KUBE_RS, APPLY, KOPF)
+FRAMEWORKS = (CREATE_OR_UPDATE, KUBE_RS, KOPF)
+"""Each peer once; PEERS has their variants too."""
+PEERS = (*FRAMEWORKS, APPLY, CONSISTENT)
 DEFAULT_TIMEOUT = 600.0
 
 
 async def echo_operators(bench: Noting, kubeconfig: Path) -> dict[str, Command]:
     """Return how each chosen contender's operator is run; those that cannot be are noted and left out."""
     found: dict[str, Command] = {OURS: kubewright_command("echo", kubeconfig)}
-    if bench.includes(CREATE_OR_UPDATE) or bench.includes(APPLY):
+    if any(bench.includes(name) for name in (CREATE_OR_UPDATE, APPLY, CONSISTENT)):
         go = await go_program(bench, "echo")
         if go is not None:
-            found |= {CREATE_OR_UPDATE: [go, kubeconfig], APPLY: [go, kubeconfig, "apply"]}
+            found |= {
+                CREATE_OR_UPDATE: [go, kubeconfig],
+                APPLY: [go, kubeconfig, "apply"],
+                CONSISTENT: [go, kubeconfig, "read-your-writes"],
+            }
     if bench.includes(KUBE_RS):
         rust = await rust_program(bench, "echo")
         if rust is not None:

@@ -162,7 +162,7 @@ class Running:
             line.split(":", 1) for line in (folder / "status").read_text().splitlines() if ":" in line
         )
         return Usage(
-            cpu=time.clock_gettime(_cpu_clock(self._process.pid)),
+            cpu=cpu_seconds(self._process.pid),
             rss=_megabytes(lines["VmRSS"]),
             peak=_megabytes(lines["VmHWM"]),
         )
@@ -196,9 +196,9 @@ async def running(command: Command, log: Path) -> AsyncGenerator[Running, None]:
                 await process.wait()
 
 
-def _cpu_clock(process: int) -> int:
-    """Name the clock of another process's CPU time: to the nanosecond, where /proc counts hundredths of a second."""
-    return (~process << 3) | 2
+def cpu_seconds(process: int) -> float:
+    """Return the CPU time of another process: to the nanosecond, where /proc counts hundredths of a second."""
+    return time.clock_gettime((~process << 3) | 2)
 
 
 def _megabytes(text: str) -> float:

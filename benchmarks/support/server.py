@@ -67,10 +67,10 @@ async def each(items: Iterable[Any], work: Callable[[Any], Awaitable[Any]], widt
 
 
 async def requests_served(client: Client) -> Counter[tuple[str, str]]:
-    """Return how many requests the API server answered, by verb and resource, as its own metrics count them."""
-    answer = await client.raw(requests.get_path("/metrics", accept="text/plain"))
+    """Return how many requests the API server handled, by verb and resource, as its own metrics count them."""
+    response = await client.raw(requests.get_path("/metrics", accept="text/plain"))
     counted: Counter[tuple[str, str]] = Counter()
-    for labels, value in _REQUESTS.findall(answer.body.decode()):
+    for labels, value in _REQUESTS.findall(response.body.decode()):
         named = dict(_LABEL.findall(labels))
         counted[named["verb"], named["resource"]] += int(float(value))
     return counted

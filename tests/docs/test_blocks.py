@@ -1,7 +1,8 @@
 """Every block of the documentation is run, page by page, from top to bottom; or says itself why not.
 
 Python is executed in one module for each page; a test in it is run on the cluster. A block with a title is a file.
-Consoles are typed: what a page shows of a command's output must come out of it, line by line in that order. A plan
+Consoles are typed: what a page shows of a command's output must come out of it, line by line in that order. `...`
+stands for anything, `default/` for the test's namespace; what follows `(Pdb) ` is typed into the debugger. A plan
 of the code (a block without a language) names files and what is in them: both must be there. Help is compared with
 its generator. A block that needs more than a machine with Python follows a line `<!-- not run: reason -->`.
 """
@@ -15,9 +16,10 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -56,6 +58,9 @@ INSTRUCTION = re.compile(r"(FROM|RUN|COPY|WORKDIR|USER|ENTRYPOINT) \S")
 # What stays up: the page goes on while it runs.
 LASTING = "run"
 READY = "Starting workers"
+PROMPT = "(Pdb) "
+# Commands that show what an operator does meanwhile.
+LOOKED_AT_AGAIN = (("kubewright", "why"), ("kubewright", "replay"))
 PLANNED = re.compile(r"(?P<names>[A-Z]\w+(?:\.\w+)?|[a-z_]+)[^\n]*?\s{2,}(?P<file>[a-z_/]+\.py)")
 # Where there is no kubectl, what kubewright does as well.
 THIN = ("get", "apply", "delete")
@@ -84,13 +89,15 @@ def blocks(path: Path) -> Iterator[Block]:
 class Page:
     """A reader who types everything that a page shows."""
 
-    def __init__(self, path: Path, folder: Path, kubeconfig: Path, stack: ExitStack) -> None:
+    def __init__(self, path: Path, folder: Path, kubeconfig: Path, namespace: str, stack: ExitStack) -> None:
         self._path = path
+        self._namespace = namespace
         self._folder = folder
         self._stack = stack
         self._environment = {
             **os.environ,
             "KUBECONFIG": str(kubeconfig),
+            "XDG_RUNTIME_DIR": str(folder.parent / "runtime"),
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         }
         self.module = types.ModuleType(f"page_{path.stem.replace('-', '_')}")
@@ -120,7 +127,9 @@ class Page:
                 self._look_up(block)
             case "" if self._path.stem == "architecture":
                 for line in block.text.splitlines():
-                    assert find_spec(f"kubewright.{line.split()[0]}"), f"{self._path}: there is no {line!r}"
+                    # Indented lines continue the text of the one before, or name a module of the same row.
+                    name = line.removeprefix("  | ").partition(" ")[0]
+                    assert not name or find_spec(f"kubewright.{name}"), f"{self._path}: there is no {line!r}"
             case _:
                 raise AssertionError(f"{self._path}:{block.line}: is neither run nor says why not")
 
@@ -158,15 +167,23 @@ class Page:
         )
         for part in parts[1:]:
             typed, _, shown = part.partition("\n")
-            output = self._type(shlex.split(typed, comments=True), f"{self._path}:{block.line}: {typed}")
-            printed = iter(map(_plain, output.splitlines()))
-            for line in filter(None, map(_plain, shown.splitlines())):
-                # Searching the rest of what is left keeps the order.
-                assert any(line in other for other in printed), (
-                    f"{self._path}:{block.line}: {typed} did not print {line!r}, or not there:\n{output}"
-                )
+            where, command = f"{self._path}:{block.line}: {typed}", shlex.split(typed, comments=True)
+            lines = [line for line in map(_plain, shown.splitlines()) if line]
+            debugged = [line.removeprefix(PROMPT) for line in lines if line.startswith(PROMPT)]
+            patterns = [self._pattern(line) for line in lines if not line.startswith(PROMPT)]
+            output = self._type(command, where, debugged)
+            limit = time.monotonic() + 60.0
+            while missing := _first_missing(patterns, output):
+                # The operator works on: a reader looks again.
+                if tuple(command[:2]) not in LOOKED_AT_AGAIN or time.monotonic() > limit:
+                    raise AssertionError(f"{where} did not print {missing!r}, or not there:\n{output}")
+                output = self._type(command, where, debugged)
 
-    def _type(self, command: list[str], where: str) -> str:
+    def _pattern(self, line: str) -> str:
+        parts = line.replace("default/", f"{self._namespace}/").split("...")
+        return ".*".join(map(re.escape, parts))
+
+    def _type(self, command: list[str], where: str, debugged: Sequence[str] = ()) -> str:
         if command[0] == "cd":
             self._folder = self._folder / command[1]
             return ""
@@ -177,9 +194,21 @@ class Page:
         if command[:2] == ["kubewright", LASTING]:
             return self._leave_running(command)
         done = subprocess.run(
-            command, cwd=self._folder, env=self._environment, capture_output=True, text=True, check=False
+            command,
+            cwd=self._folder,
+            env=self._environment,
+            input="".join(f"{line}\n" for line in debugged),
+            capture_output=True,
+            text=True,
+            check=False,
         )
-        assert done.returncode == 0, f"{where} failed with {done.returncode}:\n{done.stdout}{done.stderr}"
+        # A plan exits with 3 if something would change, a comparison with 1 if something differs.
+        accepted = (
+            (0, 3) if command[:2] == ["kubewright", "plan"] else (0, 1) if "--diff" in command else (0,)
+        )
+        assert done.returncode in accepted, (
+            f"{where} failed with {done.returncode}:\n{done.stdout}{done.stderr}"
+        )
         return done.stdout + done.stderr
 
     def _leave_running(self, command: list[str]) -> str:
@@ -205,6 +234,15 @@ class Page:
         raise AssertionError(f"{shlex.join(command)} ended:\n{output}")
 
 
+def _first_missing(patterns: Sequence[str], output: str) -> str:
+    """Return the first pattern that no line after those of the others has; empty if there is none."""
+    printed = iter(map(_plain, output.splitlines()))
+    # Searching the rest of what is left keeps the order.
+    return next(
+        (pattern for pattern in patterns if not any(re.search(pattern, line) for line in printed)), ""
+    )
+
+
 def _plain(line: str) -> str:
     """Columns may be wider or narrower from one run to the next."""
     return " ".join(line.split())
@@ -228,7 +266,7 @@ async def test_code_blocks_of_the_pages_work(
     folder.mkdir()
     monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
     with ExitStack() as stack:
-        page = Page(path, folder, kubeconfig, stack)
+        page = Page(path, folder, kubeconfig, cluster.namespace, stack)
         stack.callback(sys.modules.pop, page.module.__name__, None)
         for block in blocks(ROOT / path):
             await asyncio.to_thread(page.follow, block)

@@ -70,13 +70,17 @@ func apply(ctx context.Context, r *reconciler, echo *Echo) error {
 }
 
 func main() {
-	if err := run(os.Args[1], len(os.Args) > 2 && os.Args[2] == "apply"); err != nil {
+	mode := ""
+	if len(os.Args) > 2 {
+		mode = os.Args[2]
+	}
+	if err := run(os.Args[1], mode); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(kubeconfig string, applying bool) error {
+func run(kubeconfig, mode string) error {
 	log.SetLogger(logr.Discard())
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -89,8 +93,10 @@ func run(kubeconfig string, applying bool) error {
 	}
 	scheme.AddKnownTypes(groupVersion, &Echo{}, &EchoList{})
 	metav1.AddToGroupVersion(scheme, groupVersion)
+	consistent := mode == "read-your-writes"
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                 scheme,
+		Client:                 client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: &consistent}},
 		Metrics:                server.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
 	})
@@ -98,7 +104,7 @@ func run(kubeconfig string, applying bool) error {
 		return err
 	}
 	reconciler := &reconciler{Client: manager.GetClient(), scheme: scheme, keep: createOrUpdate}
-	if applying {
+	if mode == "apply" {
 		reconciler.keep = apply
 	}
 	err = ctrl.NewControllerManagedBy(manager).
