@@ -8,7 +8,6 @@ sent many times and reconciled; its cost is CPU of our process.
 import argparse
 import asyncio
 import re
-import socket
 import time
 import urllib.error
 import urllib.request
@@ -23,6 +22,7 @@ from support.programs import ProgramFailed, Running, column, kubewright_command,
 from support.server import NAMESPACE, install, real_server
 
 from kubewright.client import Client
+from kubewright.testing import free_port
 
 DEFAULT_TIMEOUT = 600.0
 PAUSE = 1.0
@@ -42,12 +42,6 @@ class Figures(NamedTuple):
     cpu: float
     rss: float
     update: float
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def reconciled(port: int) -> float:

@@ -6,7 +6,6 @@ nothing is stored, so what differs between two runs is the webhook server alone.
 
 import argparse
 import asyncio
-import socket
 import statistics
 import sys
 import time
@@ -26,6 +25,7 @@ from support.server import install, real_server
 from kubewright.api import NotFound
 from kubewright.api.builtin import admissionregistration_v1
 from kubewright.client import Client
+from kubewright.testing import free_port
 from kubewright.webhook import Endpoints, Lifetimes, WebhookNames
 from kubewright.webhook.certificates.authority import begin, utc_now
 from kubewright.webhook.configurations import ByUrl, configurations
@@ -48,12 +48,6 @@ class Contender(NamedTuple):
 
     program: Running
     port: int
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 async def listening(port: int) -> None:

@@ -135,6 +135,18 @@ def logging_of_its_own() -> Iterator[None]:
     root.setLevel(level)
 
 
+def _of_shared_server(record: logging.LogRecord) -> bool:
+    return record.thread != threading.main_thread().ident and record.name.startswith(
+        ("kubewright.devserver", "kubewright.devcluster")
+    )
+
+
+@pytest.fixture(autouse=True)
+def log_without_shared_servers(caplog: pytest.LogCaptureFixture) -> None:
+    """Capture nothing from servers that tests share: they run in threads and log what other tests caused."""
+    caplog.handler.addFilter(lambda record: not _of_shared_server(record))
+
+
 @pytest.fixture(scope="session")
 def project_release(kubernetes_version: str) -> None:
     """Skip the test unless the server has the minor version that recorded responses and the embedded server are of."""

@@ -34,7 +34,7 @@ def tried(folder: Path, *arguments: str) -> list[str]:
     In CI, where Hypothesis has other defaults.
     """
     folder.mkdir()
-    for name in ("conftest.py", "acceptance", "http"):
+    for name in ("conftest.py", "acceptance", "clients", "http"):
         (folder / name).symlink_to(TESTS / name)
     (folder / "test_randomised.py").write_text(RANDOMISED)
     command = (sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", *arguments, "test_randomised.py")

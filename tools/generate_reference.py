@@ -116,7 +116,7 @@ PAGES = (
         "Testing",
         "`kubewright.testing` is installed with `kubewright[testing]`. See [Testing](../how-to/testing.md).",
         {
-            "Clusters": "testing.Cluster testing.embedded testing.isolated testing.eventually testing.DEFAULT_TIMEOUT",
+            "Clusters": "testing.Cluster testing.embedded testing.isolated testing.eventually testing.DEFAULT_TIMEOUT testing.free_port",
             "Virtual time and faults": "testing.virtual_time testing.settle testing.Faults testing.RequestFaults testing.Match",
             "Proving": "testing.prove testing.External testing.proving.Prover testing.proving.Case testing.proving.CrashPoint"
             " testing.proving.explore testing.proving.Effort testing.proving.Report testing.proving.CaseResult"

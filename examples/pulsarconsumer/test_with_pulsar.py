@@ -1,13 +1,10 @@
 """PulsarConsumer with a real Apache Pulsar, which `scripts/external-systems pulsar` brings: no message is lost."""
 
 import asyncio
-import contextlib
 import os
-import random
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -23,7 +20,7 @@ import pytest_asyncio
 
 import kubewright as kw
 from kubewright.api.builtin import apps_v1
-from kubewright.testing import Cluster, eventually, find_binaries, isolated
+from kubewright.testing import Cluster, eventually, find_binaries, free_port, isolated
 from pulsarconsumer import ConsumerSpec, PulsarConsumer, operator
 
 pulsar: Any = pulsar_library
@@ -123,18 +120,6 @@ class Server:
                 return bool(response.status == 200)
         except (urllib.error.URLError, OSError):
             return False
-
-
-def free_port() -> int:
-    """Return a port that stays free while the server is away: outgoing connections are given higher ones.
-
-    The choice is the system's own: pytest-randomly seeds `random` alike in each worker, and all would choose alike.
-    """
-    for port in random.SystemRandom().sample(range(20000, 30000), 200):
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-    raise RuntimeError("no port is free")
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import socket
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
@@ -11,17 +10,10 @@ from typing import Any
 
 from kubewright.certificates import Authority, private_key
 from kubewright.client import ClusterConfig, config_from_kubeconfig
-from kubewright.testing import eventually
+from kubewright.testing import eventually, free_port
 from kubewright.testing.components import kubeconfig
 
 SECONDS = 60.0
-
-
-def free_port() -> int:
-    """Return a port that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass(slots=True)

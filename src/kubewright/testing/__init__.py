@@ -22,6 +22,7 @@ from kubewright.testing.fault_proxy import FaultProxy, ProxyEndpoint
 from kubewright.testing.fault_target import FaultEndpoint, FaultReplica, FaultTarget, UnsupportedFault
 from kubewright.testing.hosting import RunningEnvironment
 from kubewright.testing.isolation import embedded, isolated
+from kubewright.testing.processes import free_port
 from kubewright.testing.proving import prove
 from kubewright.testing.simulation import (
     BACKUPS,
@@ -138,6 +139,7 @@ __all__ = [
     "embedded",
     "eventually",
     "find_binaries",
+    "free_port",
     "healthy",
     "holds_shard",
     "isolated",

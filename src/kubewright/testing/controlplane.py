@@ -3,11 +3,9 @@
 import asyncio
 import contextlib
 import os
-import random
 import re
 import secrets
 import shutil
-import socket
 import ssl
 import subprocess
 import urllib.parse
@@ -22,7 +20,7 @@ from kubewright.certificates import Authority, KeyPair, private_key
 from kubewright.devcluster import Scratch
 from kubewright.devserver.data import RELEASE
 from kubewright.testing import components
-from kubewright.testing.processes import Process, ProcessError
+from kubewright.testing.processes import Process, ProcessError, free_port
 from kubewright.testing.releases import minor_of, selected_release
 
 # The release that the project is built on, which `scripts/control-plane build` builds by default.
@@ -35,8 +33,6 @@ CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
 _SHARDED_SINCE = (1, 36)
 # kube-apiserver stops gracefully only after the last watch has ended, which may take a minute.
 _API_SERVER_GRACE = 1.0
-# Below the ephemeral ports, so that no outgoing connection takes the port while the API server is restarted.
-_PORTS = range(20000, 30000)
 # How often a controller may end by itself before it is left alone and reported, and the delay before each restart.
 _RESTARTS = 5
 _RESTART_DELAY = 0.2
@@ -256,7 +252,7 @@ class ControlPlane:
         return self._processes[name].ended and not restarting
 
     def _prepare(self) -> None:
-        self._port = _free_port()
+        self._port = free_port()
         self._write_pair(components.AUTHORITY, self._authority.pair)
         self._write_pair(
             components.SERVING, self._authority.serving("kube-apiserver", hosts=components.HOSTS)
@@ -356,11 +352,3 @@ class ControlPlane:
         path.touch(mode=0o600)
         path.write_bytes(data)
         return path
-
-
-def _free_port() -> int:
-    for port in random.sample(_PORTS, 200):
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-    raise ControlPlaneError(f"no free loopback port between {_PORTS.start} and {_PORTS.stop}")

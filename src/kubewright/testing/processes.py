@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import os
+import random
 import signal
+import socket
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +18,23 @@ ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 if os.getppid() == int(sys.argv[1]):
     os.execv(sys.argv[2], sys.argv[2:])
 """
+
+
+# Below the ephemeral ports, so that no outgoing connection takes the port before the program does, or while it restarts.
+_PORTS = range(20000, 30000)
+
+
+def free_port() -> int:
+    """Return a loopback port for a program that is started next: nothing listens on it.
+
+    The choice is the system's own: pytest-randomly seeds `random` alike in all test processes, which would then choose
+    the same ports at the same time.
+    """
+    for port in random.SystemRandom().sample(_PORTS, 200):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise ProcessError(f"no free loopback port between {_PORTS.start} and {_PORTS.stop}")
 
 
 class ProcessError(RuntimeError):

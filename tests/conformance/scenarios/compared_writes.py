@@ -131,6 +131,16 @@ GONE_VERSION = [
         until=lambda status, body: status == 404,
         compared=False,
     ),
+    # The real server may answer requests of other versions by the old definition for a moment longer.
+    Step(
+        "gone-version-not-converted",
+        "PATCH",
+        f"{things(GONE, 'v1')}/x?fieldManager=one&force=true&dryRun=All",
+        thing(GONE, "v1", "x", spec={"size": 2}),
+        APPLY,
+        until=lambda status, body: status == 500,
+        compared=False,
+    ),
     *(
         step
         for name in ("x", "y")
