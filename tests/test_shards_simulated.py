@@ -4,6 +4,7 @@ Each write of a replica is compared with the Lease that the API server has at th
 the object that the write is for.
 """
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -111,3 +112,40 @@ def test_no_object_is_left_alone_and_none_is_written_without_its_shard(
         garbage_collector=False,
         feature_gates={"ShardedListAndWatch": True} if selected else None,
     )
+
+
+def test_a_replica_that_stops_hands_each_shard_on_as_soon_as_its_own_reconciles_have_ended() -> None:
+    """One slow reconcile keeps one shard; the others are neither taken again by the replica that stops, nor left to it."""
+    shards, objects = Shards(4), 40
+
+    async def slow(photo: Photo, ctx: kw.Context) -> None:
+        if photo.spec.size == 2:
+            await asyncio.sleep(20)
+        await ctx.patch_status(photo, PhotoStatus(ready=photo.spec.size))
+
+    def operator() -> kw.Operator:
+        return kw.Operator(kw.Controller(Photo, slow), name="photos", shards=shards)
+
+    async def scenario(sim: Simulation) -> None:
+        sim.invariant(holds_shard(operator()))
+        first, _ = await sim.start(operator, replicas=2)
+        for number in range(objects):
+            await sim.client.create(Photo(kw.Meta(f"photo-{number}", namespace="test")))
+        await sim.until(lambda: list(sizes(sim).values()) == [1] * objects, "all objects are reconciled")
+        names = {
+            shards.number_of(item["metadata"]["uid"]): item["metadata"]["name"]
+            for item in sim.world.objects(Photo)
+        }
+        assert first.manager is not None
+        busy, idle = (names[number] for number in first.manager.describe()["shards"]["held"])
+        await sim.client.patch(await sim.client.get(Photo, busy, "test"), {"spec": {"size": 2}})
+        await asyncio.sleep(1)
+        stopping = asyncio.get_running_loop().create_task(first.stop())
+        await asyncio.sleep(0.1)
+        await sim.client.patch(await sim.client.get(Photo, idle, "test"), {"spec": {"size": 3}})
+        await sim.until(lambda: sizes(sim)[idle] == 3, "the other replica takes the idle shard", within=6)
+        assert sizes(sim)[busy] == 1
+        await stopping
+        assert sizes(sim)[busy] == 2
+
+    simulate(scenario, 1, garbage_collector=False)

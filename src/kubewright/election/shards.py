@@ -194,10 +194,13 @@ class ShardElector:
         """Take part until cancelled, or until `leave` was called and every shard is released."""
         async with asyncio.TaskGroup() as group:
             checks = group.create_task(self._check_forever(), name="lease checks")
-            while not (self._leaving and not self._held):
+            while self._held or not self._leaving:
                 await self._attempt()
-                await self._pause()
-            await self._withdraw()
+                if self._held or not self._leaving:
+                    await self._pause()
+            with suppress(KubewrightError, TimeoutError):
+                async with asyncio.timeout(self._times.attempt):
+                    await self._withdraw(await self._store.read())
             checks.cancel()
 
     def leave(self) -> None:
@@ -245,7 +248,9 @@ class ShardElector:
         self._observe(leases, self._clock())
         if not self._may_renew():
             return
-        if not self._leaving:
+        if self._leaving:
+            await self._withdraw(leases)
+        else:
             await self._announce(leases)
         preferred = self._preferred(leases)
         await self._renew_group(leases, preferred, started)
@@ -358,7 +363,10 @@ class ShardElector:
         if record is not None and record.holder == group and seen is not None and seen.since >= started:
             # Another replica renewed it after our previous read, so that read's time is a safe lower bound.
             self._group_renewed_at = max(self._group_renewed_at, self._last_read_at)
-        elif preferred == self._shards.name:
+        elif preferred == self._shards.name or (
+            # The vote of a replica that leaves no longer counts, but its last reconciles need the lease.
+            self._leaving and record is not None and record.holder == group
+        ):
             await self._write(name, group, record, self._group_written)
 
     def _group_written(self, requested_at: float) -> None:
@@ -377,6 +385,13 @@ class ShardElector:
             if now >= self._seen[other].since + FORGET_AFTER * self._duration(record):
                 await self._store.delete(other, record)
                 del self._seen[other]
+
+    async def _withdraw(self, leases: Mapping[str, LeaseRecord]) -> None:
+        """Delete the lease of this replica, so that no free shard is left to it: the others take them at once."""
+        name = self._names.member(self._identity)
+        if (record := leases.get(name)) is not None:
+            with suppress(KubewrightError):  # then the others wait until it expires
+                await self._store.delete(name, record)
 
     # The leases of shards
 
@@ -486,15 +501,6 @@ class ShardElector:
                 )
                 self._end_process()
 
-    async def _withdraw(self) -> None:
-        """Delete the lease of this replica, so that the others take its shards at once."""
-        name = self._names.member(self._identity)
-        with suppress(KubewrightError, TimeoutError):
-            async with asyncio.timeout(self._times.attempt):
-                record = (await self._store.read()).get(name)
-                if record is not None:
-                    await self._store.delete(name, record)
-
     async def _write(
         self, name: str, holder: str, record: LeaseRecord | None, written: Callable[[float], None]
     ) -> None:
@@ -521,7 +527,7 @@ class ShardElector:
 
 
 class ShardElection:
-    """Run a `ShardElector` beside the main loop: `start`, read `events`, at the end `stop`."""
+    """Run a `ShardElector` beside the main loop: `start`, read `events`, at the end `leave` and `stop`."""
 
     def __init__(
         self,
@@ -566,12 +572,16 @@ class ShardElection:
         """Release a shard as soon as no work on it runs; none begins any more."""
         lease.leadership.close(lambda: self._call(lambda elector: elector.released(lease)))
 
-    async def stop(self) -> None:
-        """Leave the election; call `released` for all shards before. A thread that still runs keeps its shard's lease."""
+    def leave(self) -> None:
+        """Take no more shards; those that are held are renewed until `released` is called for them, or they are lost."""
         self._leaving = True
-        while not self.events.empty():
+        for _ in range(self.events.qsize()):
             self._deliver(self.events.get_nowait())
         self._call(lambda elector: elector.leave())
+
+    async def stop(self) -> None:
+        """Leave the election; call `released` for all shards before. A thread that still runs keeps its shard's lease."""
+        self.leave()
         await self._wait_ended()
 
     async def _wait_ended(self) -> None:
@@ -608,12 +618,12 @@ class ShardElection:
         self._call_main(lambda: self._deliver(event))
 
     def _deliver(self, event: ShardEvent) -> None:
-        if not self._leaving:
-            self.events.put_nowait(event)
-        elif isinstance(event, ShardsTaken):
+        if self._leaving and isinstance(event, ShardsTaken):
             # No work on them has started, and none will.
             for lease in event.leases:
                 self.released(lease)
+        else:
+            self.events.put_nowait(event)
 
     def _call(self, call: Callable[[ShardElector], Any]) -> None:
         elector, loop = self._elector, self._loop

@@ -98,19 +98,37 @@ class ShardedWork:
 
     async def stop(self) -> None:
         """End all work as for a handover, and leave the election."""
+        # First of all, because otherwise this replica would take the shards again that it releases one after the other.
+        self.election.leave()
         async with asyncio.TaskGroup() as group:
             for work in list(self._works.values()):
                 self._end(work.lease, group, self._graceful_timeout)
+            losses = group.create_task(self._follow_losses(group), name="lost shards")
+            while self._endings:
+                await asyncio.wait(self._endings)
+            losses.cancel()
         await self.election.stop()
+
+    async def _follow_losses(self, group: asyncio.TaskGroup) -> None:
+        """Cancel the reconciles of shards that are lost while they end."""
+        while True:
+            event = await self.election.events.get()
+            if isinstance(event, ShardsLost):
+                self._end(event.lease, group, 0.0)
 
     async def _watch_election(self) -> None:
         failure = await self.election.failure
         raise LeaseLost(f"the election of shards failed: {failure}") from failure
 
     async def _begin(self, leases: Sequence[ShardLease], group: asyncio.TaskGroup) -> None:
-        for lease in leases:
-            if (earlier := self._works.get(lease.number)) is not None:
-                await earlier.ended.wait()
+        try:
+            for lease in leases:
+                if (earlier := self._works.get(lease.number)) is not None:
+                    await earlier.ended.wait()
+        except asyncio.CancelledError:
+            for lease in leases:
+                self.election.released(lease)
+            raise
         shards = self.election.shards
         streams = self._cache.shard_streams([lease.number for lease in leases])
         works = [
