@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kubewright.api import Conflict, ConnectionFailed, NotFound, Status
+from kubewright.api import Conflict, ConnectionFailed, Forbidden, NotFound, Status
 from kubewright.api.sharding import HASHES, Shards
 from kubewright.election import (
     ElectionOptions,
@@ -73,6 +73,7 @@ class Replica:
         self.operations = 0
         self.fault: tuple[int, Fault] | None = None
         self.reachable = True
+        self.may_delete = True
         self.ended = False
         self._world = world
         self.elector = ShardElector(
@@ -102,6 +103,8 @@ class Replica:
 
     async def delete(self, name: str, record: LeaseRecord) -> None:
         number = await self._before()
+        if not self.may_delete:
+            raise Forbidden(Status(reason="Forbidden", code=403))
         self._world.leases.delete(name, record)
         await self._after(number)
 
@@ -461,6 +464,23 @@ async def test_the_lease_of_a_replica_that_is_gone_is_deleted() -> None:
     gone.task.cancel()
     await world.watch(120)
     assert [record.holder for name, record in world.leases.records.items() if "member" in name] == ["a"]
+    await world.end()
+
+
+@virtual_time
+async def test_a_replica_that_may_not_delete_leases_keeps_its_shards() -> None:
+    world = World()
+    gone, stays = world.start("gone", Shards(2)), world.start("a", Shards(2))
+    stays.may_delete = False
+    await world.watch(10)
+    gone.ended = True
+    gone.task.cancel()
+    await world.watch(120)
+    assert world.held() == {"a": {0, 1}}
+    stays.ended = True
+    stays.stop()
+    await world.watch(10)
+    assert stays.task.done()
     await world.end()
 
 

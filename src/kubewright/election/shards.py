@@ -224,6 +224,8 @@ class ShardElector:
         try:
             async with asyncio.timeout(self._times.renew_deadline):
                 await self._take_part()
+                # Last, because no lease may be lost if this fails.
+                await self._forget_members()
         except (Conflict, AlreadyExists):
             return
         except (KubewrightError, TimeoutError, msgspec.DecodeError) as error:
@@ -375,16 +377,19 @@ class ShardElector:
     # This replica's lease
 
     async def _announce(self, leases: Mapping[str, LeaseRecord]) -> None:
-        """Renew the lease of this replica, and delete those of replicas that ended long ago."""
+        """Renew the lease of this replica."""
         name = self._names.member(self._identity)
         await self._write(name, self._identity, leases.get(name), lambda _: None)
+
+    async def _forget_members(self) -> None:
+        """Delete the leases of replicas that ended long ago."""
         now = self._clock()
-        for other, record in leases.items():
-            if self._names.shards_of_member(other) is None or other == name:
+        for name, seen in list(self._seen.items()):
+            if self._names.shards_of_member(name) is None:
                 continue
-            if now >= self._seen[other].since + FORGET_AFTER * self._duration(record):
-                await self._store.delete(other, record)
-                del self._seen[other]
+            if now >= seen.since + FORGET_AFTER * self._duration(seen.record):
+                await self._store.delete(name, seen.record)
+                del self._seen[name]
 
     async def _withdraw(self, leases: Mapping[str, LeaseRecord]) -> None:
         """Delete the lease of this replica, so that no free shard is left to it: the others take them at once."""
