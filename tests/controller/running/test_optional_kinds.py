@@ -11,8 +11,9 @@ from kubewright.api.builtin import apiextensions_v1
 from kubewright.client import requests
 from kubewright.controller import Context, Controller, Operator, reference, rules_for, watch
 from kubewright.testing import Cluster, eventually
+from kubewright.testing.virtual_time import virtual_time
 
-from .operators import running
+from .operators import ours, running, with_boxes
 
 
 class ShopSpec(Model):
@@ -114,6 +115,26 @@ async def test_an_optional_kind_is_watched_while_it_is_installed(
         for record in caplog.records
         if record.levelno >= logging.WARNING and "(re)initializing" not in record.getMessage()
     ] == []
+
+
+@virtual_time
+async def test_an_optional_kind_that_cannot_be_listed_yet_is_read_from_the_server() -> None:
+    """A server that is not available now does not delay the start; that does not make its objects missing."""
+    async with with_boxes() as cluster:
+        await cluster.install(Shop, Sign)
+        await cluster.create(Sign(Meta("open"), text="come in"))
+        await cluster.create(Shop(Meta("corner"), spec=ShopSpec(sign="open")))
+
+        async def read(shop: Shop, ctx: Context) -> None:
+            text = (await ctx.get(Sign, "open")).text
+            found = await ctx.find(NAMED)
+            await ctx.patch_status(shop, ShopStatus(signs=[text], found=found.text if found else ""))
+
+        unavailable = ours(verbs=("list", "watch"), resource="signs.optional.example.com")
+        with cluster.faults.add(match=unavailable, fail=503):
+            async with running(cluster, Controller(Shop, read, watches=[SIGNS, NAMED])):
+                shop = await cluster.eventually(Shop, "corner", lambda it: it.status.signs)
+                assert (shop.status.signs, shop.status.found) == (["come in"], "come in")
 
 
 def test_rights_on_an_optional_kind_are_generated() -> None:

@@ -376,7 +376,13 @@ class CacheReader:
         """Return the informer that covers this key, and the form of its objects; prefer one that holds them whole."""
         for one in self._sets_of.get(kind.gvk, ()):
             informer = one.informer_of(key.namespace)
-            if informer is not None and (one.whole or not whole) and informer.covers(key):
+            # An optional kind may not have been read yet: a server that is unavailable does not delay the start.
+            if (
+                informer is not None
+                and (one.whole or not whole)
+                and informer.covers(key)
+                and informer.feed.complete
+            ):
                 return one.form, informer
         return None
 
