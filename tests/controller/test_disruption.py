@@ -213,6 +213,24 @@ def test_another_process_reads_the_age_of_a_slot() -> None:
         ahead.with_slot("b", "Thing x/b", START, 5.0)
 
 
+def test_a_slot_that_was_seen_does_not_end_when_its_entry_is_removed_or_changed() -> None:
+    """The ConfigMap was deleted or edited by hand, or restored from a backup."""
+    table = SlotTable(Budget(at_most=2, every="10m"))
+    entries = table.with_slot("a", "Thing x/a", START, 0.0)
+    table.read(entries, START, 0.0)
+    older = SlotTable(Budget(at_most=2, every="10m")).with_slot(
+        "a", "Thing x/a", START - timedelta(hours=1), 0.0
+    )
+    for changed in ({}, older):
+        table.read(changed, START, 60.0)
+        both = table.with_slot("b", "Thing x/b", START, 60.0)
+        assert set(both) == {"a", "b"}
+    table.read(both, START, 60.0)
+    with pytest.raises(DisruptionDeferred, match="free in 540 s"):
+        table.with_slot("c", "Thing x/c", START, 60.0)
+    assert set(table.with_slot("c", "Thing x/c", START, 601.0)) == {"b", "c"}
+
+
 @pytest.mark.parametrize("text", ["", "nonsense", "{}", '{"object":"a","taken":"yesterday"}'])
 def test_an_entry_that_cannot_be_read_is_held_for_one_period(text: str) -> None:
     table = SlotTable(Budget(at_most=1, every="10m"))

@@ -1,12 +1,13 @@
 """Limits for disruptive writes: a budget that all objects of a controller share, and windows of time (pure).
 
-A `Budget` has `at_most` slots. The first disruptive write of a reconcile takes a slot for its object, or renews the slot
-that the object has; a slot expires after `every`. So in any period of that length at most `at_most` objects are
-disrupted. Slots are never released: the slot of a process that crashed expires as well.
+A `Budget` has `at_most` slots. Each disruptive write takes a slot for its object, or renews the slot that the object has; a
+slot expires after `every`. So in any period of that length at most `at_most` objects are disrupted. Slots are never
+released: the slot of a process that crashed expires as well.
 
 The slots are entries of one ConfigMap (`controller/running/disruption.py`). `SlotTable` decides which of them are held.
 Each entry contains the time at which it was taken. When a process first sees an entry, it computes the expiry on the
-clock of its event loop, so later changes of the wall clock have no effect.
+clock of its event loop, so later changes of the wall clock have no effect. It remembers the slots that it has seen: if the
+ConfigMap is deleted or edited by hand, they still last.
 """
 
 from abc import ABC, abstractmethod
@@ -67,7 +68,7 @@ class Disruption(ABC):
     async def acquire(self) -> None:
         """Take a slot now, for a disruption other than a write of `ctx`; raise DisruptionDeferred if none is free.
 
-        Writes in the block take a slot without this call. A block takes one slot only.
+        Writes in the block take a slot without this call. A block takes one slot only: further calls and writes renew it.
         """
 
 
@@ -107,15 +108,17 @@ class SlotTable:
         self._ends: dict[str, float] = {}
 
     def read(self, entries: Mapping[str, str], now: datetime, elapsed: float) -> None:
-        """Replace the entries with those of the ConfigMap; `elapsed` is the event loop's time.
+        """Add the entries of the ConfigMap; `elapsed` is the event loop's time.
 
-        An entry that cannot be read counts as a slot that was taken now.
+        An entry that cannot be read counts as a slot that was taken now. A slot that was seen before never ends earlier
+        than it did then, whatever its entry says now.
         """
         for uid, text in entries.items():
             if self._entries.get(uid) != text:
-                self._ends[uid] = elapsed + self._remaining(text, now)
-        self._entries = dict(entries)
-        self._ends = {uid: end for uid, end in self._ends.items() if uid in self._entries}
+                self._ends[uid] = max(elapsed + self._remaining(text, now), self._ends.get(uid, elapsed))
+        seen = self._entries | dict(entries)
+        self._ends = {uid: end for uid, end in self._ends.items() if uid in entries or end > elapsed}
+        self._entries = {uid: seen[uid] for uid in self._ends}
 
     def with_slot(self, uid: str, about: str, now: datetime, elapsed: float) -> dict[str, str]:
         """Return the entries with a slot for this object, taken now; raise DisruptionDeferred if none is free."""

@@ -208,3 +208,47 @@ def test_a_wall_clock_that_jumps_does_not_end_a_slot() -> None:
         await sim.until(lambda: len(disruptions.seen) == 3, "the third rack is changed", within=900)
 
     simulate(scenario)
+
+
+def slow_operator(pause: float, **limits: Any) -> Callable[[], kw.Operator]:
+    """Return an operator that changes a rack in two writes of one block, with a pause between them."""
+
+    def make() -> kw.Operator:
+        @kw.controller(Rack, owns=[core_v1.ConfigMap], concurrency=3, options=kw.Options(**limits))
+        async def racks(rack: Rack, ctx: kw.Context) -> None:
+            child = core_v1.ConfigMap(kw.Meta(rack.metadata.name), data={"size": str(rack.spec.size)})
+            with ctx.disruption():
+                applied = await ctx.apply(child)
+                if rack.spec.size > 1 and "done" not in applied.metadata.annotations:
+                    await asyncio.sleep(pause)
+                    await ctx.patch(applied, {"metadata": {"annotations": {"done": "yes"}}})
+
+        return kw.Operator(racks, name="racks")
+
+    return make
+
+
+def test_a_late_write_of_a_block_keeps_its_slot_for_a_whole_period() -> None:
+    async def scenario(sim: Simulation) -> None:
+        budget = Budget(at_most=1, every="10m")
+        await sim.start(slow_operator(9 * 60, budget=budget))
+        await create_racks(sim, NAMES[:2])
+        disruptions = Disruptions(sim, budget, None)
+        await resize(sim, 2, NAMES[:2])
+        await sim.until(lambda: len(disruptions.seen) == 4, "both racks are changed", within=3600)
+
+    simulate(scenario)
+
+
+@pytest.mark.parametrize("budget", [None, Budget(at_most=1, every="10h")])
+def test_no_write_of_a_block_is_started_after_its_window_is_closed(budget: Budget | None) -> None:
+    async def scenario(sim: Simulation) -> None:
+        await sim.start(slow_operator(3 * 3600, budget=budget, windows=[SOON]))
+        await create_racks(sim, NAMES[:1])
+        disruptions = Disruptions(sim, Budget(at_most=1, every="10h"), SOON)
+        await resize(sim, 2, NAMES[:1])
+        await sim.until(lambda: disruptions.seen, "the window is open", within=2 * 3600)
+        await asyncio.sleep(4 * 3600)
+        assert len(disruptions.seen) == 1
+
+    simulate(scenario)

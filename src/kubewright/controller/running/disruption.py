@@ -84,30 +84,35 @@ class DisruptionControl:
         finally:
             _current.reset(token)
 
-    async def acquire(self, meta: PartialMeta, log: FieldLog) -> float:
-        """Check the windows and take a slot for the object; return its expiry on the event loop's clock."""
+    async def acquire(self, meta: PartialMeta, log: FieldLog | None) -> None:
+        """Check the windows, and take a slot for the object or renew the one that it has; report that in the log, if given."""
         where = self._dependencies.disruption_object
         if where is None:
-            return float("inf")  # a plan or a replay: the limits are those of the cluster's operator
+            return  # a plan or a replay: the limits are those of the cluster's operator
+        self._check_windows()
+        if self._slots is None:
+            return
+        try:
+            async with self._lock:
+                # The slot is not a write of the reconciler, so it is not in the journal, and a replay does not repeat it.
+                with collecting(None):
+                    await self._take(self._slots, where, meta)
+        except DisruptionDeferred:
+            self._instruments.disruptions_deferred("budget").inc()
+            raise
+        if log is not None:
+            log.info("Took a slot for a disruption", extra={"budget": str(self._budget)})
+        # Taking the slot may have taken long.
+        self._check_windows()
+
+    def _check_windows(self) -> None:
         try:
             check_windows(self._windows, utc_now())
         except DisruptionDeferred:
             self._instruments.disruptions_deferred("window").inc()
             raise
-        if self._budget is None or self._slots is None:
-            return float("inf")
-        try:
-            async with self._lock:
-                # The slot is not a write of the reconciler, so it is not in the journal, and a replay does not repeat it.
-                with collecting(None):
-                    ends = await self._take(self._slots, self._budget, where, meta)
-        except DisruptionDeferred:
-            self._instruments.disruptions_deferred("budget").inc()
-            raise
-        log.info("Took a slot for a disruption", extra={"budget": str(self._budget)})
-        return ends
 
-    async def _take(self, slots: SlotTable, budget: Budget, where: ObjectKey, meta: PartialMeta) -> float:
+    async def _take(self, slots: SlotTable, where: ObjectKey, meta: PartialMeta) -> None:
         clock = asyncio.get_running_loop().time
         about = f"{self._kind.kind} {meta.key}"
         # Raises without a request while all known slots are held.
@@ -127,7 +132,7 @@ class DisruptionControl:
                 attempt += 1
                 continue
             slots.read(wanted, utc_now(), started)
-            return started + budget.every.total_seconds()
+            return
 
     async def _read(self, where: ObjectKey) -> JsonObject | None:
         try:
@@ -153,15 +158,15 @@ class DisruptionControl:
 
 
 class _Block(Disruption):
-    """One `with ctx.disruption()` block: takes a slot at its first disruptive write, and a new one if that has expired."""
+    """One `with ctx.disruption()` block: takes a slot at its first disruptive write, and renews it at each further one."""
 
     def __init__(self, control: DisruptionControl, meta: PartialMeta, log: FieldLog) -> None:
         self._control = control
         self._meta = meta
-        self._log = log
-        self._ends = 0.0
+        self._log: FieldLog | None = log
 
     async def acquire(self) -> None:
-        """Take a slot now, unless this block has one."""
-        if asyncio.get_running_loop().time() >= self._ends:
-            self._ends = await self._control.acquire(self._meta, self._log)
+        """Take a slot now, or renew the one that the object has."""
+        # At each write: a window may be closed by now, and a slot lasts from the last disruption of its object.
+        await self._control.acquire(self._meta, self._log)
+        self._log = None
