@@ -130,6 +130,18 @@ def check_lists(pool: Pool) -> list[Problem] | None:
     return [denied("no weights")] if any(value == 7 for value in pool.spec.weights.values()) else []
 
 
+@validating_webhook(Pool, object_selector="case=check-nested")
+def check_nested(pool: Pool) -> Iterator[Problem]:
+    """Use loops in loops, whose variables in CEL must differ."""
+    weights = pool.spec.weights
+    if any(any(other > weight for other in weights.values()) for weight in weights.values()):
+        yield denied("weights differ")
+    if any(any(key in ("a", "no") and weight > 1 for key in pool.spec.tags) for weight in weights.values()):
+        yield denied("weights and tags")
+    if pool.spec.size == 29:
+        yield denied("29")
+
+
 @validating_webhook(Pool, object_selector="case=check-parts")
 def check_parts(pool: Pool) -> Iterator[Problem]:
     """Use parts that may be absent, and a status whose defaults the server does not set."""
@@ -210,6 +222,6 @@ async def pools(pool: Pool, ctx: kw.Context) -> None:
     """Do nothing."""
 
 
-VALIDATING = [check_numbers, check_texts, check_lists, check_parts, check_change]
+VALIDATING = [check_numbers, check_texts, check_lists, check_nested, check_parts, check_change]
 OPERATOR = kw.Operator(pools, webhooks=[*VALIDATING, warn_of_size, protect, set_defaults])
 SECOND = kw.Operator(pools, name="second", webhooks=[set_parts])

@@ -44,6 +44,20 @@ class Wide(kw.Resource[WideSpec, kw.Model], group="policies.example.com", versio
     """A kind without bounds."""
 
 
+class SwitchSpec(kw.Model):
+    """Booleans that may be None or absent."""
+
+    on: bool = False
+    off: bool = False
+    maybe: bool | None = None
+    name: str | None = None
+    flags: Annotated[dict[str, bool], kw.Field(max_properties=3)] = {}
+
+
+class Switch(kw.Resource[SwitchSpec, kw.Model], group="policies.example.com", version="v1"):
+    """A kind with booleans."""
+
+
 def kept(*webhooks: Any) -> list[KeptWebhook]:
     return list(with_policies(kw.Operator(pools, webhooks=webhooks))[2])
 
@@ -206,6 +220,28 @@ def denies_and_sets(pool: Pool) -> Iterator[Problem]:
     yield denied("no")
 
 
+def sets_a_field_with_a_default_twice(pool: Pool) -> None:
+    pool.spec.frozen = True
+    if pool.spec.size > 3:
+        pool.spec.frozen = False
+
+
+def takes_none_from_or(switch: Switch) -> Iterator[Problem]:
+    if (switch.spec.on or switch.spec.maybe) is None:
+        yield denied("no")
+
+
+def takes_a_text_from_or(switch: Switch) -> Iterator[Problem]:
+    if (switch.spec.on or switch.spec.name) is None:
+        yield denied("no")
+
+
+def takes_none_from_and(switch: Switch) -> Iterator[Problem]:
+    both = switch.spec.flags.get("a") and switch.spec.on
+    if both == switch.spec.off:
+        yield denied("no")
+
+
 @pytest.mark.parametrize(
     ("webhook", "why", "line"),
     [
@@ -244,6 +280,10 @@ def denies_and_sets(pool: Pool) -> Iterator[Problem]:
         (mutated(sets_the_name), "may change only labels and annotations of the metadata", 1),
         (mutated(adds), "`pool.spec.size += 1` is not translated", 1),
         (mutated(denies_and_sets), "a mutating webhook that also reports findings", 2),
+        (mutated(sets_a_field_with_a_default_twice), "`pool.spec.frozen` is set twice", 3),
+        (validated(takes_none_from_or, Switch), "`and` and `or` are translated where only their truth matters", 1),
+        (validated(takes_a_text_from_or, Switch), "`and` and `or` are translated where only their truth matters", 1),
+        (validated(takes_none_from_and, Switch), "`and` and `or` are translated where only their truth matters", 1),
     ],
     ids=lambda each: getattr(each, "name", ""),
 )  # fmt: skip

@@ -6,6 +6,7 @@ the sign.
 """
 
 import ast
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -47,6 +48,7 @@ _REQUEST: dict[str, tuple[str, ValueShape, str]] = {
     "request.user.groups": ("request.userInfo.groups", ValueShape("list", list, STR), "[]"),
 }
 """The fields of the request that are translated: the CEL, the type, and the value if the field is absent."""
+_VARIABLE = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _TAKEN = frozenset({"object", "oldObject", "request", "params", "variables", "authorizer", "namespaceObject"})
 _CEL_WORDS = frozenset(
     [
@@ -385,7 +387,9 @@ def _loop_names(
 
 def _fresh(name: str, scope: TranslationScope) -> str:
     """Return a name for a CEL variable that hides no other name."""
-    taken = {each.cel for each in scope.names.values()} | _TAKEN | _CEL_WORDS
+    # The value of a loop over a dict has the loop's variable in its text: `weights[key]`.
+    used = (_VARIABLE.findall(each.cel) for each in scope.names.values())
+    taken = _TAKEN.union(_CEL_WORDS, *used)
     wanted = name if name.isascii() and not name.startswith("_") else "item"
     number, made = 1, wanted
     while made in taken or any(made in each for each in scope.facts):
@@ -436,21 +440,27 @@ def _value(node: ast.expr, scope: TranslationScope) -> CelValue:
             )
         case ast.BoolOp(op=ast.Or(), values=[first, second]):
             asked, then = condition(first, scope), value(first, scope)
+            other = value(second, scope.knowing(asked.no))
             if then.shape.name != "bool":
-                return _chosen(
-                    asked, replace(then, present=()), value(second, scope.knowing(asked.no)), scope, node
-                )
-            return CelValue(grouped(condition(node, scope).cel), BOOL)
+                return _chosen(asked, replace(then, present=()), other, scope, node)
+            return _both(node, [other], scope.knowing(asked.no), scope)
         case ast.BoolOp(values=parts):
-            if any(value(part, scope).shape != BOOL for part in parts):
-                raise Untranslatable("`and` and `or` are translated where only their truth matters")
-            return CelValue(grouped(condition(node, scope).cel), BOOL)
+            return _both(node, [value(part, scope) for part in parts], scope, scope)
         case ast.Compare() | ast.UnaryOp(op=ast.Not()):
             return CelValue(grouped(condition(node, scope).cel), BOOL)
         case ast.Call():
             return _call(node, scope)
         case _:
             raise _not_translated(f"`{ast.unparse(node)}`", node)
+
+
+def _both(
+    node: ast.BoolOp, parts: Sequence[CelValue], known: TranslationScope, scope: TranslationScope
+) -> CelValue:
+    """Translate `and` and `or` of booleans; each of the parts may be the result, so none may be of another type or None."""
+    if any(part.shape.name != "bool" or part.may_be_none(known.facts) for part in parts):
+        raise Untranslatable("`and` and `or` are translated where only their truth matters")
+    return CelValue(grouped(condition(node, scope).cel), BOOL)
 
 
 def _constant(constant: Any) -> CelValue:

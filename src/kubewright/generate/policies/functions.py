@@ -323,6 +323,8 @@ class _Function:
                 parents = self._parents(base, holder, scope)
                 when = [*guards]
                 if found.exists:
+                    if found.path in scope.written:
+                        raise Untranslatable(f"`{ast.unparse(target)}` is set twice, and has a default")
                     # While the field is absent and has a default, the function sends nothing if it sets the default.
                     when.append(f"{found.cel} != {assigned.cel}")
             case ast.Subscript(value=base, slice=ast.Constant(value=str(key))):
