@@ -1,6 +1,6 @@
 """Schema metadata of fields and kinds that Python types do not express."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -64,6 +64,11 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     preserve_unknown_fields: bool = False
     embedded_resource: bool = False
     rules: Sequence[Rule] = ()
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Callable[[Any], dict[str, Any]]) -> Any:
+        """Add the format to the schema of a field of a pydantic model; what else pydantic has options for, it ignores."""
+        schema = handler(core_schema)
+        return {**schema, "format": "password"} if self.sensitive else schema
 
 
 class _ColumnDetails(msgspec.Struct, frozen=True, kw_only=True):

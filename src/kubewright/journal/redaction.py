@@ -10,7 +10,8 @@ import hmac
 import secrets
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
 from functools import lru_cache
 from hashlib import sha256
 from typing import Annotated, Any, cast, get_args, get_origin
@@ -18,6 +19,7 @@ from typing import Annotated, Any, cast, get_args, get_origin
 import msgspec
 
 from kubewright.api import Field, JsonObject, Object, kind_of
+from kubewright.api.pydantic_models import is_pydantic, pydantic_schema
 
 ANY = "*"
 """The element of a path that stands for each key of a map and each element of a list."""
@@ -26,6 +28,9 @@ MIN_SCRUBBED = 6
 """Shorter values are not searched for in texts: they would be found everywhere."""
 
 Path = tuple[str, ...]
+_ATTRS = "__attrs_attrs__"
+_AGAIN: Path = ("(again)",)
+"""The end of a path to a type that contains itself."""
 _LAST_APPLIED_PATH: Path = ("metadata", "annotations", LAST_APPLIED)
 """kubectl's copy of the whole manifest; it is replaced in every kind that has sensitive fields."""
 
@@ -167,9 +172,16 @@ def _texts_of(value: Any) -> Iterable[str]:
 
 
 @lru_cache(maxsize=256)
-def sensitive_paths(cls: type[Any]) -> tuple[Path, ...]:
-    """Return the paths of the fields of a kind that are declared with `Field(sensitive=True)`."""
-    return tuple(_paths_of(cls, ()))
+def sensitive_paths(cls: Any) -> tuple[Path, ...]:
+    """Return the paths of the values in a type that are declared with `Field(sensitive=True)`.
+
+    The fields of a class are read whatever class it is: a model, a pydantic model, a dataclass, a TypedDict. The elements of
+    a tuple have no paths of their own: if one is sensitive, all of them are.
+    """
+    found = tuple(dict.fromkeys(_paths_of(cls, ())))
+    sensitive = [path for path in found if path[-1:] != _AGAIN]
+    # A type within itself has sensitive values at any depth, so its inner objects are replaced as a whole.
+    return (*sensitive, *(path[:-1] for path in found if path[-1:] == _AGAIN)) if sensitive else ()
 
 
 def sensitive_schema_paths(schema: Any, depth: int = 50) -> Iterable[Path]:
@@ -194,22 +206,44 @@ def sensitive_schema_paths(schema: Any, depth: int = 50) -> Iterable[Path]:
 
 
 def _paths_of(form: Any, outer: Sequence[type[Any]]) -> Iterable[Path]:
-    if get_origin(form) is Annotated:
-        base, *extras = get_args(form)
-        if any(isinstance(extra, Field) and extra.sensitive for extra in extras):
+    origin, inner = get_origin(form), get_args(form)
+    given: Any = origin or form
+    if origin is Annotated:
+        if any(isinstance(extra, Field) and extra.sensitive for extra in inner[1:]):
             yield ()
         else:
-            yield from _paths_of(base, outer)
-    elif isinstance(form, type) and issubclass(form, msgspec.Struct):
-        if form in outer:
-            return  # a type within itself: its fields further in are not followed
-        hints = typing.get_type_hints(form, localns={form.__name__: form}, include_extras=True)
-        for info in msgspec.structs.fields(form):
-            for path in _paths_of(hints.get(info.name, info.type), (*outer, form)):
-                yield (info.encode_name, *path)
-    elif get_origin(form) in (typing.Union, types.UnionType):
-        for each in get_args(form):
+            yield from _paths_of(inner[0], outer)
+    elif origin in (typing.Union, types.UnionType, typing.Required, typing.NotRequired):
+        for each in inner:
             yield from _paths_of(each, outer)
-    elif get_origin(form) in (dict, list, tuple, set, frozenset):
-        for path in _paths_of(get_args(form)[-1], outer) if get_args(form) else ():
+    elif is_pydantic(form):
+        yield from sensitive_schema_paths(pydantic_schema(form, form.__name__))
+    elif isinstance(origin, type) and issubclass(origin, Mapping):
+        for path in _paths_of(inner[-1], outer):
             yield (ANY, *path)
+    elif isinstance(origin, type) and issubclass(origin, Collection):
+        for each in inner:
+            for path in _paths_of(each, outer):
+                yield (ANY, *path)
+    elif isinstance(given, type):
+        cls = cast("type[Any]", given)
+        if cls in outer:
+            yield _AGAIN
+            return
+        for name, hint in _fields_of(cls):
+            for path in _paths_of(hint, (*outer, cls)):
+                yield (name, *path)
+
+
+def _fields_of(cls: type[Any]) -> Iterable[tuple[str, Any]]:
+    """Yield the name in JSON and the type of each field of a class; the fields of a NamedTuple are elements of a list."""
+    is_struct, is_tuple = issubclass(cls, msgspec.Struct), hasattr(cls, "_fields")
+    if not (is_struct or is_tuple or is_dataclass(cls) or typing.is_typeddict(cls) or hasattr(cls, _ATTRS)):
+        return
+    hints = typing.get_type_hints(cls, localns={cls.__name__: cls}, include_extras=True)
+    if is_struct:
+        for info in msgspec.structs.fields(cls):
+            yield info.encode_name, hints.get(info.name, info.type)
+    else:
+        for name, hint in hints.items():
+            yield (ANY if is_tuple else name), hint

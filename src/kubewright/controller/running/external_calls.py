@@ -1,26 +1,29 @@
 """Calls to external systems: `ctx.record` records their results, and a replay returns the recorded results.
 
 Arguments and results are recorded as JSON. The annotations of the function decide how a result is decoded in a replay,
-and which values are sensitive: `Annotated[str, Field(sensitive=True)]`, or a model with such fields.
+and which values are sensitive: `Annotated[str, Field(sensitive=True)]`, or a class with such fields.
 """
 
 import functools
 import inspect
 import sys
 import time
+import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 
-from kubewright.api import KubewrightError
+from kubewright.api import Field, KubewrightError
 from kubewright.guards import text_of
 from kubewright.journal import CallRecord, ExternalCall
 from kubewright.journal.redaction import is_placeholder, sensitive_paths
 
 MAX_RECORDED = 1024 * 1024
 """Maximum size in bytes of the arguments, and of the result, of a recorded call."""
+_UNKNOWN: Any = Annotated[Any, Field(sensitive=True)]
+"""Stands for an annotation that cannot be resolved."""
 
 
 class NotRecorded(KubewrightError):
@@ -87,7 +90,10 @@ class RecordableCall:
             )
         if len(answer) > MAX_RECORDED:
             return self._entry(missing=f"it has {len(answer)} bytes, and at most {MAX_RECORDED} are recorded")
-        return self._entry(answer=answer, sensitive_answer=_sensitive(self._hints.get("return")))
+        form = self._hints.get("return")
+        if form is _UNKNOWN:
+            return self._entry(missing="its annotation cannot be resolved, so it may be sensitive")
+        return self._entry(answer=answer, sensitive_answer=_sensitive(form))
 
     def failed(self, error: BaseException) -> ExternalCall:
         """Return the journal entry of a call that raised."""
@@ -131,9 +137,12 @@ class RecordableCall:
 
     @functools.cached_property
     def _hints(self) -> dict[str, Any]:
+        function = _plain(self._function)
         try:
-            return typing.get_type_hints(_plain(self._function), include_extras=True)
-        except (AttributeError, NameError, TypeError):
+            return typing.get_type_hints(function, include_extras=True)
+        except NameError:
+            return _resolved_one_by_one(function)
+        except (AttributeError, TypeError):
             return {}
 
 
@@ -160,11 +169,23 @@ def _shown_argument(value: Any) -> str:
     return f"<{type(value).__qualname__}>"
 
 
+def _resolved_one_by_one(function: Any) -> dict[str, Any]:
+    """Return the annotations of a function; those that cannot be resolved, as with TYPE_CHECKING, are sensitive."""
+    found: dict[str, Any] = {}
+    for name, annotation in function.__annotations__.items():
+        holder = types.SimpleNamespace(__annotations__={name: annotation})
+        try:
+            found |= typing.get_type_hints(holder, function.__globals__, include_extras=True)
+        except NameError:
+            found[name] = _UNKNOWN
+    return found
+
+
 def _sensitive(form: Any) -> tuple[tuple[str, ...], ...]:
     try:
         return sensitive_paths(form) if form is not None else ()
     except (NameError, TypeError):
-        return ()
+        return ((),)  # it is unknown which of its values are sensitive
 
 
 def _matches(recorded: Any, given: Any) -> bool:
