@@ -150,26 +150,42 @@ def row(item: GoField, qualify: Callable[[str], str]) -> list[JsonObject]:
 
 def add_schema_facts(table: Table, definitions: dict[str, JsonObject]) -> None:
     """Copy what only the OpenAPI definitions say (list and map types, defaults) into the fields."""
-    prefixes = dict(SPECIAL.values())
     for full, rows in table.structs.items():
-        package, name = full.rsplit(".", 1)
-        prefix = prefixes.get(package, "io.k8s.api." + package.replace("/", "."))
-        definition = definitions.get(f"{prefix}.{name}")
+        definition = definitions.get(definition_name(full))
         if definition is None:
             continue
         if definition.get("x-kubernetes-map-type") == "atomic":
             table.atomic.add(full)
-        properties = definition.get("properties", {})
-        for row in rows:
-            schema = properties.get(row[0], {})
-            for key, name_in_table in (
-                ("x-kubernetes-list-type", "list"),
-                ("x-kubernetes-list-map-keys", "keys"),
-                ("x-kubernetes-map-type", "map"),
-                ("default", "default"),
-            ):
-                if key in schema:
-                    row[4][name_in_table] = schema[key]
+        add_field_facts(table, rows, definition.get("properties", {}), definitions)
+
+
+def add_field_facts(
+    table: Table,
+    rows: list[list[JsonObject]],
+    properties: dict[str, JsonObject],
+    definitions: dict[str, JsonObject],
+) -> None:
+    """Copy the facts of a struct's properties into its fields, and into those of embedded structs without a definition."""
+    for row in rows:
+        embedded = row[2].lstrip("*")
+        if row[3] & INLINE and definition_name(embedded) not in definitions:
+            add_field_facts(table, table.structs[embedded], properties, definitions)
+        schema = properties.get(row[0], {})
+        for key, name_in_table in (
+            ("x-kubernetes-list-type", "list"),
+            ("x-kubernetes-list-map-keys", "keys"),
+            ("x-kubernetes-map-type", "map"),
+            ("default", "default"),
+        ):
+            if key in schema:
+                row[4][name_in_table] = schema[key]
+
+
+def definition_name(struct: str) -> str:
+    """Return the name of a struct's OpenAPI definition."""
+    package, name = struct.rsplit(".", 1)
+    prefix = dict(SPECIAL.values()).get(package, "io.k8s.api." + package.replace("/", "."))
+    return f"{prefix}.{name}"
 
 
 def referenced(table: Table) -> set[str]:
