@@ -21,6 +21,7 @@ IN_TEXT = (
     (re.compile(r"(ResourceVersion in (?:record|the precondition) \()\d+"), r"\1RV"),
     (re.compile(r'(resourceVersion\\?"?:\\?")\d+'), r"\1RV"),
     (re.compile(r'((?:nodePort|healthCheckNodePort)\\*"?:)3\d{4}'), r"\1PORT"),
+    (re.compile(r"((?:^|\.nodePort: )Duplicate value: )3\d{4}$"), r"\1PORT"),
     (re.compile(r'in scheme "[^"]*"'), 'in scheme "SCHEME"'),
     (re.compile(r"(not decodable revision=)\d+"), r"\1RV"),
     (re.compile(r"127\.0\.0\.1:\d+"), "HOST"),

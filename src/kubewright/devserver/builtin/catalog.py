@@ -48,10 +48,17 @@ _MODULES = (
 )
 # How the real server repeats the validation of metadata in an update of these kinds.
 _META_CHECKS: Mapping[MetaChecks, Mapping[str, str]] = {
-    MetaChecks(changes=False, qualified=False, created=False): {"": "Event", "policy": "PodDisruptionBudget"},
+    MetaChecks(changes=False, qualified=False, created=False): {"": "Event"},
+    MetaChecks(changes=False, qualified=False, status=False, created=False): {
+        "policy": "PodDisruptionBudget"
+    },
+    MetaChecks(status=False): {"batch": "CronJob"},
     MetaChecks(qualified=False): {"coordination.k8s.io": "Lease"},
     MetaChecks(whole=True, changes=False, qualified=False): {
-        "admissionregistration.k8s.io": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration",
+        "admissionregistration.k8s.io": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration",
+    },
+    MetaChecks(whole=True, changes=False, qualified=False, status=False): {
+        "admissionregistration.k8s.io": "ValidatingAdmissionPolicy",
     },
     MetaChecks(whole=True, qualified=False): {
         "apiregistration.k8s.io": "APIService",
@@ -60,8 +67,10 @@ _META_CHECKS: Mapping[MetaChecks, Mapping[str, str]] = {
     MetaChecks(whole=True, changes=False): {
         "": "LimitRange PersistentVolume",
         "discovery.k8s.io": "EndpointSlice",
-        "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
         "storage.k8s.io": "CSINode VolumeAttachment",
+    },
+    MetaChecks(whole=True, changes=False, status=False): {
+        "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
     },
     MetaChecks(whole=True): {
         "": "ConfigMap Endpoints Namespace Node PersistentVolumeClaim Pod Secret ServiceAccount",

@@ -575,6 +575,12 @@ _CHANGES = (
     _Change([_STATEFUL_SET], _accepting(_is_in_stateful_pod), before=34),
     _Change([_STATEFUL_SET], _accepting(lambda error: error.field == "spec.serviceName"), before=33),
 )
+# Kinds whose generation kube-apiserver counts before it drops fields.
+_COUNTED_BEFORE_DROPPING = {
+    ("discovery.k8s.io", "EndpointSlice"),
+    ("policy", "PodDisruptionBudget"),
+    ("resource.k8s.io", "ResourceSlice"),
+}
 # Group versions that only earlier releases serve.
 _DEPRECATED_VERSIONS: Mapping[tuple[str, str], str] = {
     ("flowcontrol.apiserver.k8s.io", "v1beta3"): "deprecated in v1.29+, unavailable in v1.32+",
@@ -596,6 +602,8 @@ def strategy_in_release(strategy: Strategy, gvk: GroupVersionKind, types: TypeTa
     # The newest release has no defaults for fields that it drops.
     kept = strategy.prepare_status_update
     strategy = _without(strategy if release.is_current else _without_defaults(strategy, dropped), dropped)
+    if (gvk.group, gvk.kind) in _COUNTED_BEFORE_DROPPING:
+        strategy = replace(strategy, generation_sees_dropped_fields=True)
     if (gvk.group, gvk.kind) == ("", "Node"):
         # kube-apiserver drops nothing from what kubelets report.
         strategy = replace(strategy, prepare_status_update=kept)

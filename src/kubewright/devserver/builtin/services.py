@@ -316,11 +316,10 @@ def choose_families(spec: JsonObject, old: JsonObject | None) -> list[FieldError
     if spec.get("ipFamilyPolicy") is None:
         kept = (old or {}).get("ipFamilyPolicy")
         spec["ipFamilyPolicy"] = kept or ("RequireDualStack" if without_selector else "SingleStack")
-    requested, before = items(spec, "ipFamilies"), items(old or {}, "ipFamilies")
-    if requested and len(requested) < len(before) and spec["ipFamilyPolicy"] != "SingleStack":
-        text = "must be 'SingleStack' to release the secondary IP family"
-        return [problems.invalid(_POLICY, spec["ipFamilyPolicy"], text)]
-    if errors := list(_addresses(spec)) or [*_unknown_families(spec), *_too_many(spec)]:
+    if errors := list(_addresses(spec)):
+        return errors
+    _release_second_family(spec, old or {})
+    if errors := [*_reduced(spec, old or {}), *_too_many(spec), *_unknown_families(spec)]:
         return errors
     families: list[str] = list(items(spec, "ipFamilies"))
     if without_selector:
@@ -331,6 +330,20 @@ def choose_families(spec: JsonObject, old: JsonObject | None) -> list[FieldError
         return errors
     spec["ipFamilies"] = families or [_CLUSTER_FAMILY]
     return []
+
+
+def _release_second_family(spec: JsonObject, old: JsonObject) -> None:
+    """Remove the second family if only the policy changes, to single-stack."""
+    families = items(spec, "ipFamilies")
+    if spec["ipFamilyPolicy"] == "SingleStack" and families == items(old, "ipFamilies"):
+        spec["ipFamilies"] = families[:1]
+
+
+def _reduced(spec: JsonObject, old: JsonObject) -> Iterator[FieldError]:
+    requested, before = items(spec, "ipFamilies"), items(old, "ipFamilies")
+    if requested and len(requested) < len(before) and spec["ipFamilyPolicy"] != "SingleStack":
+        text = "must be 'SingleStack' to release the secondary IP family"
+        yield problems.invalid(_POLICY, spec["ipFamilyPolicy"], text)
 
 
 def _unknown_families(spec: JsonObject) -> Iterator[FieldError]:

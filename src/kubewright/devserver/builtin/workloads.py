@@ -396,6 +396,9 @@ _DAEMON_SET_DEFAULTS = _defaults(
     ("spec.updateStrategy.type!", "RollingUpdate"),
     ("spec.updateStrategy{type=RollingUpdate}.rollingUpdate.maxUnavailable", 1),
     ("spec.updateStrategy{type=RollingUpdate}.rollingUpdate.maxSurge", 0),
+    # With another type, the counts are zero: the real server stores numbers that cannot be absent.
+    ("spec.updateStrategy.rollingUpdate?.maxUnavailable", 0),
+    ("spec.updateStrategy.rollingUpdate?.maxSurge", 0),
 )
 
 

@@ -78,7 +78,7 @@ async def _make(
         body = update_managed_fields(schema, empty, body, field_write)
     attributes = _attributes(target, gvk, "CREATE", body, options)
     await target.core.admission.admit(attributes)
-    drop_repeated_owners(body, write.warnings)
+    drop_repeated_owners(body, write.warnings, admitted=True)
     return await _invoke(target, endpoint, options, form, gvk, body)
 
 

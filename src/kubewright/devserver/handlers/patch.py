@@ -81,7 +81,11 @@ def document_patch(kind: str, body: bytes, schema: Any) -> Patch:
         raise _undecodable(value, "map[string]interface {}", doing)
     patch = cast(JsonObject, value or {})
     if kind == MERGE_PATCH:
-        return lambda document: Patched(_sorted_where_reached(merge_patch(document, patch), patch), strict)
+
+        def patch_by_merging(document: JsonObject) -> Patched:
+            return Patched(_sorted_where_reached(merge_patch(document, patch), patch, document), strict)
+
+        return patch_by_merging
     # As in kube-apiserver, numbers beyond 64 bits are floats.
     patch = cast(JsonObject, untyped(patch))
 
@@ -205,18 +209,18 @@ def invalid_patch(made: Patched, why: str) -> StatusError:
     return StatusError.invalid("", "", "", [problems.invalid("patch", shown, why)])
 
 
-def _sorted_where_reached(value: Any, touched: Any) -> Any:
-    """Sort the keys of the objects that a patch reaches, as kube-apiserver does: unknown fields are reported in order."""
+def _sorted_where_reached(value: Any, touched: Any, before: Any) -> Any:
+    """Sort the keys of the objects that a patch reaches, as kube-apiserver does: unknown fields are reported in order.
+
+    A list in place of an object is not reached into: its objects keep their order.
+    """
     if isinstance(touched, list):
-        return sort_keys(value)
-    if not isinstance(touched, dict) or not isinstance(value, dict | list):
+        return value if isinstance(before, dict) else sort_keys(value)
+    if not isinstance(touched, dict) or not isinstance(value, dict):
         return value
-    reached = cast(JsonObject, touched)
-    if isinstance(value, list):
-        items = enumerate(cast(list[Any], value))
-        return [_sorted_where_reached(item, reached.get(str(index))) for index, item in items]
+    reached, former = cast(JsonObject, touched), cast(JsonObject, before if isinstance(before, dict) else {})
     parts = sorted(cast(JsonObject, value).items())
-    return {name: _sorted_where_reached(item, reached.get(name)) for name, item in parts}
+    return {name: _sorted_where_reached(item, reached.get(name), former.get(name)) for name, item in parts}
 
 
 def applied(write: ObjectWrite, body: bytes) -> ObjectChange:

@@ -157,7 +157,7 @@ async def run_create(write: ObjectWrite, obj: JsonObject) -> bytes:
     begin_create(write, obj)
     obj = await converting(lambda: write.manage_fields(None, obj))
     obj = await write.run_mutating_admission("CREATE", obj, None)
-    drop_repeated_owners(obj, write.warnings)
+    drop_repeated_owners(obj, write.warnings, admitted=True)
     write.check_escalation(obj, None)
     metadata = meta(obj)
     if metadata.get("name") or not metadata.get("generateName"):
@@ -223,6 +223,7 @@ async def _create_by_update(write: ObjectWrite, change: ObjectChange) -> bytes:
     write.place(obj)
     check_name(write, obj)
     obj = await write.run_mutating_admission("CREATE", obj, None)
+    drop_repeated_owners(obj, write.warnings, admitted=True)
     read_revision(obj)
     # Only POST refuses one; kube-apiserver takes the object of a PUT or an apply as it is, and shows it in a dry run.
     if not write.options.dry_run:
@@ -247,7 +248,7 @@ async def _update(write: ObjectWrite, record: Record, change: ObjectChange, uid:
     write.place(new)
     check_name(write, new)
     new = await write.run_mutating_admission("UPDATE", new, old)
-    drop_repeated_owners(new, write.warnings)
+    drop_repeated_owners(new, write.warnings, admitted=True)
     write.check_escalation(new, old)
     check_revision(write, new, record)
     prepare_update(write, new, old)

@@ -9,7 +9,12 @@ from collections.abc import Callable
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.handlers.object_write import ObjectWrite
 from kubewright.devserver.objects import JsonObject, copy, decode, encode_sorted, meta
-from kubewright.devserver.objects.metadata import check_meta, check_meta_update, check_qualified_finalizers
+from kubewright.devserver.objects.metadata import (
+    check_meta,
+    check_meta_update,
+    check_qualified_finalizers,
+    drop_repeated_owners,
+)
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.options import parse_revision
 from kubewright.devserver.storage import Record, WriteConflict
@@ -100,6 +105,7 @@ def prepare_update(write: ObjectWrite, new: JsonObject, old: JsonObject) -> None
     metadata, before = meta(new), meta(old)
     _restore(metadata, before, "generation")
     part = strategy.parts.get(write.subresource)
+    changed = False
     if write.subresource == "status":
         strategy.prepare_status_update(new, old)
     elif part is not None:
@@ -107,12 +113,13 @@ def prepare_update(write: ObjectWrite, new: JsonObject, old: JsonObject) -> None
     else:
         if resource.has_status:
             _restore(new, old, "status")
+        changed = strategy.generation_sees_dropped_fields and _changed(write, new, old)
         strategy.prepare_update(new, old)
     if write.subresource and strategy.date is not None:
         strategy.date(new, old, write.core.clock.stamp())
     metadata = meta(new)
     counts = write.subresource != "status" if part is None else part.counts
-    if counts and strategy.has_generation and _changed(write, new, old):
+    if counts and strategy.has_generation and (changed or _changed(write, new, old)):
         metadata["generation"] = before.get("generation", 0) + 1
     if not metadata.get("uid"):
         metadata["uid"] = before.get("uid", "")
@@ -178,6 +185,8 @@ def _check_meta_again(write: ObjectWrite, new: JsonObject, old: JsonObject) -> l
     """Repeat metadata checks for the kind, which the order of errors shows, and their number if the kind repeats errors."""
     resource, strategy = write.resource, write.resource.strategy
     checks = strategy.meta_checks
+    if write.subresource == "status" and not checks.status:
+        return []
     if resource.custom or write.subresource:
         qualified = checks.qualified and not resource.custom
         return check_meta_update(new, old) + (check_qualified_finalizers(new) if qualified else [])
@@ -194,6 +203,7 @@ def _check_meta_again(write: ObjectWrite, new: JsonObject, old: JsonObject) -> l
 
 def replacement(write: ObjectWrite, body: JsonObject, *, forget: bool) -> ObjectChange:
     """Return the change of a PUT; `forget` drops all field managers."""
+    drop_repeated_owners(body, write.warnings)
 
     def change(old: JsonObject | None) -> JsonObject:
         return write.manage_fields(old, copy(body), reset=forget)

@@ -61,8 +61,8 @@ def place_in_namespace(obj: JsonObject, namespace: str) -> None:
         )
 
 
-def drop_repeated_owners(obj: JsonObject, warnings: list[str]) -> None:
-    """Drop repeated owner references and warn of them."""
+def drop_repeated_owners(obj: JsonObject, warnings: list[str], *, admitted: bool = False) -> None:
+    """Drop repeated owner references and warn of them, before mutating admission or after it (`admitted`)."""
     owners: list[JsonObject] = obj.get("metadata", {}).get("ownerReferences") or []
     if len(owners) < 2:
         return
@@ -76,8 +76,9 @@ def drop_repeated_owners(obj: JsonObject, warnings: list[str]) -> None:
     if repeated:
         obj["metadata"]["ownerReferences"] = kept
         uids = ", ".join(dict.fromkeys(repeated))
+        when = " after mutating admission happens" if admitted else ""
         warnings.append(
-            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
+            f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, "
             f"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {uids}"
         )
 

@@ -186,6 +186,8 @@ class MetaChecks(msgspec.Struct, frozen=True):
     """For what changed."""
     qualified: bool = True
     """Finalizers must be qualified by a domain, or be standard ones."""
+    status: bool = True
+    """A write of the status checks what changed, too."""
     created: bool = True
     """The metadata of a new object is checked with its other fields, and not only if those are valid."""
 
@@ -219,6 +221,8 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     """Without it, `generateName` is taken as the name."""
     has_generation: bool = False
     """Start at 1 and count changes of the spec."""
+    generation_sees_dropped_fields: bool = False
+    """A field that is dropped because its feature gate is off increments the generation, though it is not stored."""
     generation_sees_annotations: bool = False
     is_defaulted_when_read: bool = False
     """A new object is stored without some defaults, such as a status; they are filled in when it is read."""

@@ -186,7 +186,7 @@ class _Checker(Visitor[Type]):
     def visit_ident(self, node: Ident) -> Type:
         found = self._lookup(node.name.removeprefix("."))
         if found is None:
-            self._undeclared(node, node.name.removeprefix("."))
+            self._undeclared(node, node.name)
             return ERROR
         return found
 
@@ -268,7 +268,7 @@ class _Checker(Visitor[Type]):
 
     def _function(self, node: Call, name: str, args: list[Type]) -> Type:
         if name not in self._library.functions:
-            self._undeclared(node, name)
+            self._undeclared(node, node.function)
             return ERROR
         return self._resolve(node, name, args, member=False)
 
@@ -345,7 +345,7 @@ class _Checker(Visitor[Type]):
                 known = TYPE_NAMES[name]
                 self._report(node.offset, f"'{known.name or known.kind}' is not a message type")
             else:
-                self._undeclared(node, name)
+                self._undeclared(node, node.name)
             return ERROR
         self.result.messages[node] = message
         for entry in node.entries:

@@ -415,6 +415,10 @@ def _balanced(function: str, terms: list[Expr], offsets: list[int]) -> Expr:
     return Call(offsets[middle - 1], function, [left, right])
 
 
+def _mismatch(token: Token, expected: str) -> Issue:
+    return Issue(token.offset, f"Syntax error: mismatched input '{token.text}' expecting {expected}")
+
+
 class _Parser:
     def __init__(self, source: str, *, plain: bool) -> None:
         self._source = source
@@ -513,8 +517,8 @@ class _Parser:
             if self._plain:
                 return Select(dot.offset, node, name.text)
             self._fail(name.offset, _QUOTED)
-        if name.kind != "name" or name.text in ("true", "false", "null", "in"):
-            self._fail(name.offset, f"Syntax error: no viable alternative at input '.{name.text}'")
+        if name.kind != "name" or name.text in _KEYWORDS or name.text == "in":
+            self._not_a_name(dot, name, optional=optional)
         if optional:
             return Call(dot.offset, "_?._", [node, Literal(name.offset, name.text)])
         if self._is("("):
@@ -541,14 +545,21 @@ class _Parser:
                 return self._list(token.offset)
             if token.text == "{":
                 return CreateMap(token.offset, self._entries())
-            if token.text == "." and self._now.kind == "name":
-                return self._named(self._next(), ".")
+            if token.text == ".":
+                return self._rooted(token)
         if token.kind == "name" and token.text in _KEYWORDS:
             return Literal(token.offset, _KEYWORDS[token.text])
         if token.kind != "name" or token.text == "in":
             self._at -= 1
             self._mismatched(token, _EXPECTED)
         return self._named(token, "")
+
+    def _rooted(self, dot: Token) -> Expr:
+        """Parse a name after a dot that starts an expression."""
+        name = self._next()
+        if name.kind != "name" or name.text in _KEYWORDS or name.text == "in":
+            self._not_a_name(dot, name)
+        return self._named(name, ".")
 
     def _named(self, token: Token, dot: str) -> Expr:
         if token.text in RESERVED:
@@ -654,7 +665,17 @@ class _Parser:
         return self._next()
 
     def _mismatched(self, token: Token, expected: str) -> NoReturn:
-        self._fail(token.offset, f"Syntax error: mismatched input '{token.text}' expecting {expected}")
+        raise CompileError(self._source, [*self._issues, _mismatch(token, expected)])
+
+    def _not_a_name(self, dot: Token, token: Token, *, optional: bool = False) -> NoReturn:
+        if optional:
+            self._issues.append(_mismatch(token, "{IDENTIFIER, ESC_IDENTIFIER}"))
+            self._fail(token.offset, "unsupported ident kind")
+        length = {"end": 0, "quoted name": len(token.text) + 2}.get(token.kind, len(token.text))
+        text = self._source[dot.offset : token.offset + length]
+        if text[1:] in _KEYWORDS:
+            self._mismatched(token, "IDENTIFIER")
+        self._fail(token.offset, f"Syntax error: no viable alternative at input '{text}'")
 
     def _fail(self, offset: int, message: str) -> NoReturn:
         raise CompileError(self._source, [*self._issues, Issue(max(offset, 0), message)])

@@ -59,7 +59,9 @@ def _url_path(text: str | None, path: str) -> Iterator[FieldError]:
         return
     if not text.startswith("/"):
         yield problems.invalid(path, text, "must start with a '/'")
-    for position, step in enumerate(text[1:].removesuffix("/").split("/")):
+    # The real server leaves out the first byte, also of a path that does not start with a slash.
+    rest = text.encode()[1:].decode(errors="replace")
+    for position, step in enumerate(rest.removesuffix("/").split("/")):
         messages = names.dns1123_subdomain(step) if step else []
         if not step:
             yield problems.invalid(path, text, f"segment[{position}] may not be empty")

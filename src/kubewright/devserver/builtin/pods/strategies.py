@@ -1,6 +1,9 @@
 """Pods and PodTemplates: lifecycle, and what an update may change."""
 
+from collections.abc import Iterator
+
 from kubewright.api import FieldError, names, problems
+from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.pods.annotations import check_changed_annotations, check_pod_annotations
 from kubewright.devserver.builtin.pods.resources import default_pod_resources, keep_pod_resources, qos_class
 from kubewright.devserver.builtin.pods.spec import (
@@ -27,6 +30,9 @@ from kubewright.devserver.strategy import Strategy, TableColumn
 
 # The fields of a spec that may change; each has a check of its own.
 _MUTABLE = ("activeDeadlineSeconds", "tolerations", "schedulingGates")
+_MAX_INT32 = 2**31 - 1
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_MATCHERS = ("matchExpressions", "matchFields")
 _FORBIDDEN_CHANGE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
@@ -37,6 +43,9 @@ _FORBIDDEN_CHANGE = (
 def _default(pod: JsonObject) -> None:
     spec: JsonObject = pod.setdefault("spec", {})
     default_pod_spec(spec)
+    if spec["terminationGracePeriodSeconds"] < 0:
+        # Only in Pods: templates keep it.
+        spec["terminationGracePeriodSeconds"] = 1
     default_requests(spec)
     default_host_ports(spec)
     sync_addresses(section(pod, "status"))
@@ -44,7 +53,6 @@ def _default(pod: JsonObject) -> None:
 
 
 def _prepare_create(pod: JsonObject) -> None:
-    _non_negative_grace(pod)
     default_pod_resources(pod["spec"])
     status: JsonObject = {"phase": "Pending", "qosClass": qos_class(pod)}
     pod["status"] = status
@@ -56,14 +64,8 @@ def _prepare_create(pod: JsonObject) -> None:
 
 
 def _prepare_update(new: JsonObject, old: JsonObject) -> None:
-    _non_negative_grace(new)
     keep_pod_resources(new["spec"], old["spec"])
     new["status"] = copy(section(old, "status"))
-
-
-def _non_negative_grace(pod: JsonObject) -> None:
-    if pod["spec"].get("terminationGracePeriodSeconds", 0) < 0:
-        pod["spec"]["terminationGracePeriodSeconds"] = 1
 
 
 def _prepare_status_update(new: JsonObject, old: JsonObject) -> None:
@@ -104,8 +106,11 @@ def _validate_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     errors += _images_with_whitespace(new["spec"])
     if late := _later_deadline(new["spec"], old["spec"]):
         return [*errors, *late]
+    errors += _lost_deadline(new["spec"], old["spec"])
     errors += _only_added_tolerations(new["spec"], old["spec"])
     errors += _only_removed_gates(new["spec"], old["spec"])
+    if items(old["spec"], "schedulingGates"):
+        errors += _only_added_node_selectors(new["spec"], old["spec"])
     if _comparable(new["spec"], old["spec"]) != _comparable(old["spec"], old["spec"]):
         errors.append(problems.forbidden("spec", _FORBIDDEN_CHANGE))
     return errors
@@ -134,17 +139,23 @@ def _images_with_whitespace(spec: JsonObject) -> list[FieldError]:
 
 
 def _later_deadline(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Return the errors that end the validation of an update."""
     path = "spec.activeDeadlineSeconds"
     after, before = new.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds")
-    if before is None:
-        return []
     if after is None:
-        return [problems.invalid(path, None, "must not update from a positive integer to nil value")]
-    return (
-        [problems.invalid(path, after, "must be less than or equal to previous value")]
-        if after > before
-        else []
-    )
+        return []
+    if not 0 <= after <= _MAX_INT32:
+        return [problems.invalid(path, after, f"must be between 0 and {_MAX_INT32}, inclusive")]
+    if before is not None and after > before:
+        return [problems.invalid(path, after, "must be less than or equal to previous value")]
+    return []
+
+
+def _lost_deadline(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    if new.get("activeDeadlineSeconds") is not None or old.get("activeDeadlineSeconds") is None:
+        return []
+    text = "must not update from a positive integer to nil value"
+    return [problems.invalid("spec.activeDeadlineSeconds", None, text)]
 
 
 def _only_added_tolerations(new: JsonObject, old: JsonObject) -> list[FieldError]:
@@ -166,6 +177,42 @@ def _only_removed_gates(new: JsonObject, old: JsonObject) -> list[FieldError]:
         for index, gate in enumerate(items(new, "schedulingGates"))
         if gate.get("name") not in before
     ]
+
+
+def _only_added_node_selectors(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
+    """Report changes of a Pod with scheduling gates that do not narrow the nodes it may run on."""
+    after, before = section(new, "nodeSelector"), section(old, "nodeSelector")
+    if any(after.get(name) != value for name, value in before.items()):
+        text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        yield problems.invalid("spec.nodeSelector", new.get("nodeSelector"), text)
+    terms, old_terms = _node_terms(new), _node_terms(old)
+    path = f"spec.affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
+    if old_terms and len(terms) != len(old_terms):
+        text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        yield check.invalid_struct(path, [_shown_term(term) for term in terms] or None, text)
+        return
+    for index, (term, old_term) in enumerate(zip(terms, old_terms, strict=False)):
+        if not _has_only_additions(term, old_term):
+            text = "only additions are allowed (no mutations or deletions)"
+            yield check.invalid_struct(f"{path}[{index}]", _shown_term(term), text)
+
+
+def _node_terms(spec: JsonObject) -> list[JsonObject]:
+    return items(section(section(section(spec, "affinity"), "nodeAffinity"), _REQUIRED), "nodeSelectorTerms")
+
+
+def _has_only_additions(new: JsonObject, old: JsonObject) -> bool:
+    if not any(items(old, name) for name in _MATCHERS):
+        return not any(items(new, name) for name in _MATCHERS)
+    return all(items(new, name)[: len(items(old, name))] == items(old, name) for name in _MATCHERS)
+
+
+def _shown_term(term: JsonObject) -> JsonObject:
+    return {
+        f"M{name[1:]}": [check.struct(item, "key operator values", None) for item in items(term, name)]
+        or None
+        for name in _MATCHERS
+    }
 
 
 def _comparable(spec: JsonObject, old: JsonObject) -> JsonObject:
