@@ -49,7 +49,7 @@ def draw_object(case: CaseBuilder) -> tuple[Kind, Any]:
     made = chance.choice(sorted(choices, key=lambda item: (item.api_version, item.name)))
     obj = copy(chance.choice(corpus()[made]))
     obj["metadata"].pop("namespace", None)
-    name = obj["metadata"]["name"]
+    name = obj["metadata"].setdefault("name", "x")
     sent = bend(obj, made, chance) if chance.random() < 0.15 else obj
     case.send("POST", query(made.collection, fieldManager=chance.choice(_MANAGERS[:4])), sent)
     case.send(
