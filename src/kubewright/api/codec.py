@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from enum import Enum
 from functools import cache
-from itertools import compress
-from operator import is_not
 from typing import Any, TypeVar, cast, get_args, get_origin
 from uuid import UUID
 
@@ -43,11 +41,23 @@ def to_wire(obj: msgspec.Struct, *, without_status: bool = False) -> JsonObject:
 
     None is left out, except in a required field with `Field(nullable=True)`, where it is null.
     """
-    wire: JsonObject = {}
-    if isinstance(obj, Object):
-        kind = kind_of(obj)
-        wire = {"apiVersion": kind.api_version, "kind": kind.kind}
-    _put(obj, wire)
+    head, plan = _plan(obj.__class__)
+    wire = head.copy()
+    # Without strict=True: the keyword costs as much as ten fields.
+    for value, (name, omitted) in zip(astuple(obj), plan):  # noqa: B905 (both have the fields of the class)
+        if value is omitted:
+            continue
+        if value is None:
+            if omitted is _OR_NULL:
+                wire[name] = None
+            continue
+        # Many are empty lists and maps: two empty values of one class are equal.
+        if not value and value.__class__ is omitted.__class__ and not omitted:
+            continue
+        if value.__class__ not in _PLAIN:
+            value = _wire_value(value)
+        if omitted is _ALWAYS or value != omitted:
+            wire[name] = value
     if without_status:
         wire.pop("status", None)
     return wire
@@ -140,33 +150,16 @@ def zero(cls: type[T]) -> T:
     return _convert(cls, _tidy_struct(cls, {}, fill=True))
 
 
-def _put(obj: msgspec.Struct, wire: JsonObject) -> None:
-    values, (plan, unset) = astuple(obj), _plan(obj.__class__)
-    # Most fields of most objects are not set, and are left out here without a step of Python for each.
-    for value, (name, omitted) in compress(zip(values, plan, strict=True), map(is_not, values, unset)):
-        if value is None:
-            if omitted is _OR_NULL:
-                wire[name] = None
-            continue
-        # Many are empty lists and maps: two empty values of one class are equal.
-        if not value and value.__class__ is omitted.__class__ and not omitted:
-            continue
-        if value.__class__ not in _PLAIN:
-            value = _wire_value(value)
-        if omitted is _ALWAYS or value != omitted:
-            wire[name] = value
-
-
 def _wire_value(value: Any) -> Any:
-    # Most frequent first: this runs for every part of every object that is sent.
-    if isinstance(value, dict):
-        items = cast(JsonObject, value).items()
-        return {key: item if item.__class__ in _PLAIN else _wire_value(item) for key, item in items}
+    # Most frequent first: this runs for every part of every object that is sent. Any, not casts, which are calls.
+    parts: Any = value
     match value:
+        case dict():
+            return {
+                key: item if item.__class__ in _PLAIN else _wire_value(item) for key, item in parts.items()
+            }
         case list() | tuple():
-            return [
-                item if item.__class__ in _PLAIN else _wire_value(item) for item in cast(list[Any], value)
-            ]
+            return [item if item.__class__ in _PLAIN else _wire_value(item) for item in parts]
         case msgspec.Struct():
             return to_wire(value)
         case Scalar():
@@ -189,12 +182,16 @@ def _time(value: datetime) -> str:
 
 
 @cache
-def _plan(cls: type[msgspec.Struct]) -> tuple[tuple[tuple[str, Any], ...], tuple[Any, ...]]:
-    """Return the name of each field with the wire value for which the field is omitted, and what unset fields are.
+def _plan(cls: type[msgspec.Struct]) -> tuple[JsonObject, tuple[tuple[str, Any], ...]]:
+    """Return `apiVersion` and `kind` of a kind, and the name of each field with the wire value for which it is omitted.
 
     Authors' models always send numbers and booleans, and omit fields that are empty by default. Built-in kinds omit
     every default, as Go does with omitempty; fields that may be zero on purpose are `X | None` there.
     """
+    head: JsonObject = {}
+    if issubclass(cls, Object):
+        kind = kind_of(cls)
+        head = {"apiVersion": kind.api_version, "kind": kind.kind}
     builtin = is_builtin(cls)
     said = field_info(cls)
     plan: list[tuple[str, Any]] = []
@@ -206,11 +203,7 @@ def _plan(cls: type[msgspec.Struct]) -> tuple[tuple[tuple[str, Any], ...], tuple
             if default is not None and (builtin or default in _EMPTY):
                 omitted = default
         plan.append((item.encode_name, omitted))
-    # None is omitted everywhere but where it is null; nothing is the object `_ALWAYS` itself.
-    unset = [
-        None if omitted is _ALWAYS else _ALWAYS if omitted is _OR_NULL else omitted for _, omitted in plan
-    ]
-    return tuple(plan), tuple(unset)
+    return head, tuple(plan)
 
 
 @cache

@@ -94,11 +94,12 @@ def plural_of(kind: str) -> str:
 
 def kind_of(subject: Any) -> Kind:
     """Return the `Kind` of a class, of an object, or of a `Kind` itself."""
-    if isinstance(subject, Kind):
-        return subject
+    # Classes and objects first: they are asked for most, and to find out that they are no Kind takes longer.
     found = getattr(subject, "__kind__", None)
     if isinstance(found, Kind):
         return found
+    if isinstance(subject, Kind):
+        return subject
     if isinstance(subject, str):
         raise DeclarationError(f"{subject!r} is no kind: give a class of it, or a Kind")
     cls = subject if isinstance(subject, type) else type(subject)

@@ -415,6 +415,7 @@ def delete_options(
     return options
 
 
+@lru_cache(maxsize=1024)
 def collection_path(kind: Kind, namespace: str = "") -> str:
     """Return the path of a kind's objects, in one namespace or in all."""
     if not namespace:

@@ -45,6 +45,7 @@ from types import UnionType
 from typing import Any, NamedTuple, Union, cast, get_args, get_origin
 
 import msgspec
+from msgspec.structs import replace
 
 from kubewright.api import JsonObject, Kind, RawObject, field_types, parse
 from kubewright.controller.managed_fields import (
@@ -179,14 +180,13 @@ def _unproven_in_map(
 def _unproven_in_list(
     desired: list[Any], live: list[Any], owned: OwnedFields, shape: Shape | None
 ) -> str | None:
-    steps = [step for step in owned if step != SELF]
-    if len(steps) != len(owned) or len(steps) != len(desired):
+    if SELF in owned or len(owned) != len(desired):
         return ""
-    if all(step.startswith("v:") for step in steps):
-        return _unproven_in_set(desired, live, steps)
+    steps = list(owned)
     elements = _Elements.of(steps)
     if elements is None:
-        return ""
+        is_set = all(step.startswith("v:") for step in steps)
+        return _unproven_in_set(desired, live, steps) if is_set else ""
     places = elements.places(live)
     below = None if shape is None else shape.get(_ITEM)
     last = -1
@@ -450,7 +450,7 @@ def _below(desired: Any, owned: OwnedFields) -> list[tuple[str, OwnedFields, Any
     return [(_ITEM, owned[step], item) for step, item in found if step is not None and item]
 
 
-class _Applied(NamedTuple):
+class _Applied(msgspec.Struct, frozen=True, gc=False):
     """What is remembered of the last apply of one object: what was desired, and what the object was then."""
 
     desired: int
@@ -517,7 +517,7 @@ class ApplyMemory:
             and known.relevant is not None
             and known.relevant == self._relevant(kind, state, subresource)
         ):
-            self._remember(key, known._replace(version=meta.resource_version))
+            self._remember(key, replace(known, version=meta.resource_version))
             return None
         return SendReason(
             field, _drift(known, field, applied_part(desired, subresource), state) if same else None

@@ -190,7 +190,8 @@ class PauseControl:
     def _is_left(self, state: RawObject) -> bool:
         """Return True if the status shows a pause, which an earlier process may have left."""
         # A cheap search first: few objects contain the text, and only their status is decoded.
-        return self._writes_conditions and _REASON_BYTES in state.raw and _position(state) is not None
+        # Not `in`: bytes first try their operand as a number, and the error that this makes costs more than the search.
+        return self._writes_conditions and state.raw.find(_REASON_BYTES) >= 0 and _position(state) is not None
 
     def _has_conditions(self, state: RawObject) -> bool:
         """Return True if the status of the object has conditions that we may write.

@@ -7,6 +7,7 @@ connection (for TLS: with close_notify); a connection is reused only after a who
 """
 
 import asyncio
+import re
 from collections.abc import Callable
 from enum import Enum, auto
 from typing import cast
@@ -42,7 +43,7 @@ FLOOD_BYTES = 8 * 1024
 _ROUNDING = 0.002
 _NO_HEADERS = Headers()
 _VERSIONS = ("1.1", "1.0")
-_CONTROL = bytes(set(range(32)) - {9}) + b"\x7f"
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 class _Goal(Enum):
@@ -434,7 +435,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._status = self._parser.get_status_code()
         if self._parser.get_http_version() not in _VERSIONS:
             raise MalformedResponse(f"HTTP version {self._parser.get_http_version()}")
-        if self._reason.translate(None, _CONTROL) != self._reason:
+        if _CONTROL.search(self._reason):
             raise MalformedResponse("the reason phrase contains control characters")
         if self._status < 200:
             return

@@ -74,14 +74,10 @@ def encode_request(method: str, target: str, head: bytes, body: bytes) -> bytes:
     """Return everything of a request that precedes its body; `head` are encoded header lines."""
     if not target.isascii() or not target.isprintable() or " " in target:
         raise ValueError("the request target is not percent-encoded")
+    line = f"{method} {target} HTTP/1.1\r\n".encode()
     if body or method not in ("GET", "DELETE"):
-        return b"%b %b HTTP/1.1\r\n%bContent-Length: %d\r\n\r\n" % (
-            method.encode(),
-            target.encode(),
-            head,
-            len(body),
-        )
-    return b"%b %b HTTP/1.1\r\n%b\r\n" % (method.encode(), target.encode(), head)
+        return line + head + f"Content-Length: {len(body)}\r\n\r\n".encode()
+    return line + head + b"\r\n"
 
 
 def decode_request(head: bytes) -> RequestHead:
