@@ -135,7 +135,7 @@ PAGES = (
             "Faults on any API server": "testing.DisturbedRun testing.ReplicaProcess testing.FaultProxy testing.ProxyEndpoint"
             " testing.FaultTarget testing.FaultReplica testing.FaultEndpoint",
             "Invariants": "testing.truthful_generation testing.one_controller testing.nothing_doubled testing.holds_shard"
-            " testing.stays_at_rest testing.healthy testing.outcome_of testing.nothing_left",
+            " testing.stays_settled testing.healthy testing.outcome_of testing.nothing_left",
             "Servers": "testing.Environment testing.EmbeddedEnvironment testing.RealEnvironment"
             " testing.ExistingEnvironment testing.RunningEnvironment testing.ControlPlane testing.ControlPlaneError"
             " testing.find_binaries",

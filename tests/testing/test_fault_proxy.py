@@ -1,4 +1,4 @@
-"""The faults of a plan strike an operator on any API server, through a proxy."""
+"""The faults of a plan are injected into an operator on any API server, through a proxy."""
 
 import asyncio
 import random
@@ -281,7 +281,7 @@ async def test_a_paused_operator_sends_no_request(module_cluster: Cluster, label
         await cluster.create(Jar(kw.Meta("pear")))
         await until_event(arrivals, "pear")
     assert replica.endpoint.requests == before
-    assert await replica.unrest() == "labels-0 is paused"
+    assert await replica.busy_reason() == "labels-0 is paused"
     replica.resume()
     assert await labels_of(cluster, "pear") == 1
 

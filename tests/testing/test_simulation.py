@@ -504,7 +504,7 @@ def test_a_request_without_a_declared_rule_fails_the_simulation() -> None:
         await sim.cluster.create(bucket_named("photos"))
         await sim.settled()
 
-    with pytest.raises(AssertionError, match=r"asked for what its declarations do not allow: .*secrets"):
+    with pytest.raises(AssertionError, match=r"sent a request that its declarations do not allow: .*secrets"):
         simulate(scenario)
 
 

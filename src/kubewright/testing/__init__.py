@@ -4,8 +4,8 @@ The pytest plugin is part of the package: `--server embedded|real|existing` choo
 `cluster` creates a namespace for each test. With `virtual_time` waiting takes no real time; `embedded` runs a whole
 cluster in virtual time, with fault injection.
 
-Faults as data are in `simulation` (`Plan`). They strike a `fault_target`: a simulation, or the processes of a `disturbed`
-operator behind a `fault_proxy`, on any server.
+Faults as data are in `simulation` (`Plan`). They are injected into a `fault_target`: a simulation, or the processes of a
+`disturbed` operator behind a `fault_proxy`, on any server.
 """
 
 from kubewright.devserver import Faults, Match, RequestFaults
@@ -71,7 +71,7 @@ from kubewright.testing.simulation import (
     outcome_of,
     simulate,
     simulated,
-    stays_at_rest,
+    stays_settled,
     truthful_generation,
 )
 from kubewright.testing.virtual_time import settle, virtual_time
@@ -151,7 +151,7 @@ __all__ = [
     "settle",
     "simulate",
     "simulated",
-    "stays_at_rest",
+    "stays_settled",
     "truthful_generation",
     "virtual_time",
 ]

@@ -136,7 +136,7 @@ class Cluster(OnOneLoop):
 
         `target` is `module:object`, an Operator or a function that returns one, which the processes import. It runs in this
         namespace or `everywhere`, as a ServiceAccount with only the rules of its declarations; its CRDs are installed
-        before. Several replicas elect a leader. The faults strike no requests but those of this operator.
+        before. Several replicas elect a leader. Faults are injected only into the requests of this operator.
 
         A plan takes real time here: what lasts longer than `longest` seconds in it, a fault, a delay or the pause before
         a fault, is shortened to that. A lease lasts 4 seconds, so only a longer pause makes a leader lose it.

@@ -1,8 +1,8 @@
-"""An operator in processes of its own, behind a fault proxy: the target of a plan on any API server.
+"""An operator in separate processes behind a fault proxy: the target of a plan on any API server.
 
-Each replica is a process that reaches the API server through an endpoint of the proxy. A crash is SIGKILL, when the proxy
-has the request and has not forwarded it, or when it has the response and has not passed it on; a pause is SIGSTOP. A
-replica that ends is started again after a second, with an empty memory. `Cluster.disturbed` is the entry point.
+Each replica is a process that reaches the API server through an endpoint of the proxy. A crash is SIGKILL: when the proxy
+has received the request and not forwarded it, or when it has received the response and not passed it on. A pause is
+SIGSTOP. A replica that ends is started again after a second, with an empty memory. The entry point is `Cluster.disturbed`.
 """
 
 import asyncio
@@ -33,9 +33,9 @@ from kubewright.testing.waiting import DEFAULT_TIMEOUT, poll
 RESTART_AFTER = 1.0
 """Seconds until a replica that has ended is started again."""
 LONGEST = 2.0
-"""Seconds that a fault of a plan, a delay, or the pause before a fault takes at most, by default."""
+"""Default maximum of seconds for a fault of a plan, a delay, and the pause before a fault."""
 QUIET = 1.0
-"""Seconds without a write after which an operator that has nothing to do is at rest."""
+"""Seconds without a write after which an idle operator counts as settled."""
 _GRACE = 5.0
 _LOG_LINES = 200
 
@@ -68,7 +68,7 @@ class ReplicaProcess:
         self.name: str = endpoint.name
         self.endpoint: ProxyEndpoint = endpoint
         self.exits: list[int] = []
-        """The exit status each time that it ended by itself, such as after the loss of its lease."""
+        """The exit status of each process that ended by itself, for example after it lost its lease."""
         self.starts: int = 0
         """How often it was started."""
         self.paused: bool = False
@@ -76,23 +76,23 @@ class ReplicaProcess:
 
     @property
     def running(self) -> bool:
-        """Return True while it has a process."""
+        """Return True while the process runs."""
         return self._process.running
 
     def match(self, **which: Any) -> Matcher:
-        """Match requests of this replica alone, narrowed as by `Match`."""
+        """Return a function that matches requests of this replica with the fields of `Match`."""
         return self.endpoint.match(**which)
 
     def crash(self) -> None:
-        """Kill it with SIGKILL; it is started again after a second."""
+        """Kill the process with SIGKILL; it is started again after a second."""
         if self.running:
-            # What it sent last and the proxy has not read yet is lost.
+            # Requests that the proxy has not read yet are lost.
             self.endpoint.closed = True
             self._run.record_fault(f"{self.name} is killed")
             self._process.send_signal(signal.SIGKILL)
 
     def crash_at(self, request: int, when: Moment = "before") -> None:
-        """Crash it at its n-th request from now: before the API server sees it, or after it was carried out."""
+        """Crash the replica at its n-th request from now: before the API server sees it, or after it was carried out."""
         self.endpoint.crash_at[self.endpoint.requests + request] = when
 
     def lose_response_at(self, request: int) -> None:
@@ -105,23 +105,26 @@ class ReplicaProcess:
         self._run.faults.add(match=match, fail=status, retry_after=retry_after, times=1)
 
     def pause(self) -> None:
-        """Stop it with SIGSTOP; its connections stay open."""
+        """Stop the process with SIGSTOP; its connections stay open."""
         if self.running:
             self.paused = True
             self._process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on with SIGCONT."""
+        """Resume the process with SIGCONT."""
         if self.paused:
             self.paused = False
             self._process.send_signal(signal.SIGCONT)
 
     async def report(self) -> ReplicaReport:
-        """Return the state that the process has reported last."""
+        """Return the last state that the process reported."""
         return await asyncio.to_thread(self._read_report)
 
-    async def unrest(self) -> str:
-        """Return why it is not idle: it does not run, is paused, has a watch to open again, or has work to do."""
+    async def busy_reason(self) -> str:
+        """Return why the replica is not idle, or an empty string.
+
+        It is not idle if it does not run, is paused, has to reopen a watch, or has keys in flight, queued or in backoff.
+        """
         found = await self.report()
         if not self.running or not found.synced:
             return f"{self.name} does not run"
@@ -129,7 +132,7 @@ class ReplicaProcess:
             return f"{self.name} is paused"
         if missing := self.endpoint.missing_watches():
             return f"{self.name} does not watch {', '.join(missing)}"
-        return found.unrest
+        return found.busy_reason
 
     def log_lines(self) -> list[str]:
         """Return the last lines of its log, each with its time."""
@@ -200,7 +203,7 @@ class DisturbedRun:
         return self._proxy.faults
 
     def operators(self, **which: Any) -> Matcher:
-        """Match requests of all replicas, narrowed as by `Match`."""
+        """Return a function that matches requests of all replicas with the fields of `Match`."""
         return Match(**which)
 
     def duration(self, seconds: float) -> float:
@@ -208,7 +211,7 @@ class DisturbedRun:
         return min(seconds, self._longest)
 
     def record_fault(self, what: str) -> None:
-        """Add what happens to the log of the cluster, which the messages of failures show."""
+        """Add what happens to the log of the cluster, which error messages show."""
         self._log.append(_line_at(time.time(), f"fault: {what}"))
 
     @contextmanager
@@ -257,7 +260,7 @@ class DisturbedRun:
             task.cancel()
 
     async def wait_ready(self, timeout: float = DEFAULT_TIMEOUT) -> None:
-        """Wait until all replicas have filled their caches, and one of them, or without election all, work."""
+        """Wait until the caches of all replicas are synced, and the leader, or without leader election every replica, works."""
         __tracebackhide__ = True
 
         async def look() -> bool | None:
@@ -269,9 +272,9 @@ class DisturbedRun:
             raise AssertionError(f"the operator is not ready within {timeout:g} s\n{await self._explain()}")
 
     async def settled(self, *, quiet: float = QUIET, timeout: float = DEFAULT_TIMEOUT) -> None:
-        """Wait until every replica runs, has nothing to do or to repeat, and has written nothing for a while.
+        """Wait until every replica runs, has no key queued or retried, and has written nothing for `quiet` seconds.
 
-        Fail if that does not happen.
+        Raise AssertionError after `timeout` seconds.
         """
         __tracebackhide__ = True
         loop = asyncio.get_running_loop()
@@ -280,7 +283,7 @@ class DisturbedRun:
 
         async def look() -> bool | None:
             nonlocal since, busy
-            busy = [found for replica in self.replicas if (found := await replica.unrest())]
+            busy = [found for replica in self.replicas if (found := await replica.busy_reason())]
             if not busy and not await self._is_ready():
                 busy = ["no replica leads"]
             if busy:
@@ -291,7 +294,7 @@ class DisturbedRun:
         if await poll(look, timeout) is None:
             why = ", ".join(busy) or "it still writes"
             raise AssertionError(
-                f"the operator is not at rest within {timeout:g} s: {why}\n{await self._explain()}"
+                f"the operator did not settle within {timeout:g} s: {why}\n{await self._explain()}"
             )
 
     def log_lines(self) -> list[str]:

@@ -56,7 +56,7 @@ def check_embedded(release: str) -> None:
 
 
 async def server_release(server: ServerName) -> str:
-    """Return the Kubernetes release of a server, such as `1.33.13`; only an existing cluster is asked for it."""
+    """Return the Kubernetes release of a server, such as `1.33.13`; only for an existing cluster, a request is sent."""
     if server == "existing":
         async with AsyncExitStack() as stack:
             config = await asyncio.to_thread(load_config, await ExistingEnvironment().start(stack))

@@ -1,4 +1,4 @@
-"""A proxy before any API server that delays, refuses, loses and counts requests.
+"""A proxy in front of any API server that delays, refuses, loses and counts requests.
 
     async with FaultProxy(config) as proxy:
         endpoint = await proxy.open_endpoint("first")
@@ -9,8 +9,8 @@ in them that a real API server would see. A request is forwarded with the creden
 so its ports give no access to the cluster. It speaks plain HTTP on the loopback interface to its clients, and TLS to
 the API server as the configuration says.
 
-Faults are those of the embedded server (`RequestFaults`): they strike between a client and the API server. A request
-that is lost `after` it was carried out is one whose response the proxy has received and not passed on.
+Faults are those of the embedded server (`RequestFaults`), injected between a client and the API server. If a request is
+lost `after` it was carried out, the proxy receives the response and does not pass it on.
 """
 
 import asyncio
@@ -49,19 +49,19 @@ from kubewright.http.server import (
 
 HOST = "127.0.0.1"
 WATCH_AWAY = 13.0
-"""Seconds in which an operator opens a watch again after any failure; one that is away for longer was given up."""
+"""Seconds in which an operator reopens a watch after any failure; a watch that is closed for longer was given up."""
 _REQUEST_SECONDS = 120.0
-"""Longer than any client waits, which then closes its connection."""
+"""Longer than any client waits before it closes its connection."""
 _SILENCE_SECONDS = 3600.0
 """Longer than an API server keeps a watch open."""
 _LARGEST_BODY = 16 * 1024 * 1024
 _SHOWN_REQUESTS = 20
 _READS = frozenset({"get", "list", "watch"})
 _REPORTS = frozenset({"events", "leases"})
-"""Resources that an operator writes at rest too."""
+"""Resources that an idle operator writes, too."""
 _NOT_FORWARDED = frozenset(
     {
-        # Those of one connection, and those that the client or server here sets itself.
+        # Headers of one connection, and headers that the client or server of the proxy sets itself.
         *("connection", "keep-alive", "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade"),
         *("host", "expect", "content-length", "accept-encoding"),
     }
@@ -74,14 +74,14 @@ _NOT_RETURNED = frozenset(
 
 @dataclass(eq=False, slots=True)
 class ProxiedRequest(RequestContext):
-    """A request on its way through the proxy."""
+    """A request that passes through the proxy."""
 
     endpoint: str = ""
-    """The name of the endpoint that it came to."""
+    """The name of the endpoint that received it."""
     number: int = 0
     """Its number among the requests of that endpoint, from 1."""
     streamed: tuple[Stream, Body] | None = None
-    """The response of the API server, and its body, if it is streamed."""
+    """The response of the API server, and its body if it is streamed."""
 
 
 @dataclass(eq=False, slots=True)
@@ -117,7 +117,7 @@ class ProxyEndpoint(Handler):
         self._released = asyncio.Event()
 
     def match(self, **which: Any) -> Matcher:
-        """Match requests of this client alone, narrowed as by `Match`."""
+        """Return a function that matches requests of this client with the fields of `Match`."""
         narrowed = Match(**which)
 
         def matches(context: RequestContext) -> bool:
@@ -126,7 +126,7 @@ class ProxyEndpoint(Handler):
         return matches
 
     def match_number(self, request: int) -> Matcher:
-        """Match the n-th request of this client from now."""
+        """Return a function that matches the n-th request of this client from now."""
         number = self.requests + request
 
         def matches(context: RequestContext) -> bool:
@@ -190,7 +190,7 @@ class ProxyEndpoint(Handler):
                 self.on_crash()
             raise
         finally:
-            # Nothing reads the API server's stream if a fault has put another response, or none, in its place.
+            # If a fault has replaced or dropped the response, nothing reads the API server's stream.
             if context.streamed is not None and context.streamed[0] is not response:
                 context.streamed[1].release()
 
@@ -251,7 +251,7 @@ class ProxyEndpoint(Handler):
 
 
 Forward = Callable[[Request, bool], Coroutine[Any, Any, tuple[ClientResponse, Body | None]]]
-"""Sends a request to the API server, and returns its response; with the body to be read if it is to be streamed."""
+"""Sends a request to the API server and returns its response, with a body to read if it is streamed."""
 
 
 @dataclass(eq=False)
@@ -322,6 +322,6 @@ class FaultProxy:
         fields = [*self._route.head(), ("Accept-Encoding", "identity")]
         fields += [(name, value) for name, value in request.fields if name not in _NOT_FORWARDED]
         target = self._route.target(f"{path}?{query}" if query else path)
-        # The response to HEAD has no body, which the client cannot know: the server here leaves it out.
+        # The response to HEAD has no body, which the client does not know: the server of the proxy sends none.
         method = "GET" if request.method == "HEAD" else request.method
         return encode_request(method, target, encode_headers(fields), request.body)

@@ -1,6 +1,6 @@
-"""What a plan of faults strikes: a simulation, or processes of an operator before any API server.
+"""The targets of a plan of faults: a simulation, or processes of an operator that use any API server.
 
-A `Plan` needs these few things alone, so that the same plan runs on both. `Simulation` and `Replica` have them, and so have
+A `Plan` uses only these protocols, so that the same plan runs on both. `Simulation` and `Replica` implement them, and so do
 `DisturbedRun` and `ReplicaProcess`.
 """
 
@@ -19,7 +19,7 @@ class FaultEndpoint(Protocol):
     """The connection of one replica to the API server."""
 
     requests: int
-    """How many requests the replica has sent, those of earlier processes included."""
+    """How many requests the replica has sent, including those of earlier processes."""
     drops_bookmarks: bool
     """Whether its watches get no bookmarks."""
     holds_events: bool
@@ -31,7 +31,7 @@ class FaultEndpoint(Protocol):
 
 
 class FaultReplica(Protocol):
-    """One replica of an operator; its n-th request is counted from now on, of all verbs."""
+    """One replica of an operator; the n-th request is counted from now on, over all verbs."""
 
     @property
     def name(self) -> str:
@@ -44,11 +44,11 @@ class FaultReplica(Protocol):
         ...
 
     def match(self, **which: Any) -> Matcher:
-        """Match requests of this replica alone, narrowed as by `Match`."""
+        """Return a function that matches requests of this replica with the fields of `Match`."""
         ...
 
     def crash_at(self, request: int, when: Moment = "before") -> None:
-        """Crash it at its n-th request: before the API server sees it, or after it was carried out."""
+        """Crash the replica at its n-th request: before the API server sees the request, or after it was carried out."""
         ...
 
     def lose_response_at(self, request: int) -> None:
@@ -60,11 +60,11 @@ class FaultReplica(Protocol):
         ...
 
     def pause(self) -> None:
-        """Stop it as SIGSTOP does; its connections stay open."""
+        """Stop the process as SIGSTOP does; its connections stay open."""
         ...
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Resume the process as SIGCONT does."""
         ...
 
 
@@ -78,11 +78,11 @@ class FaultTarget(Protocol):
 
     @property
     def faults(self) -> RequestFaults:
-        """Faults of requests, for those that `operators` or a replica's `match` matches."""
+        """Faults of the requests that `operators` or the `match` of a replica matches."""
         ...
 
     def operators(self, **which: Any) -> Matcher:
-        """Match requests of all replicas, narrowed as by `Match`."""
+        """Return a function that matches requests of all replicas with the fields of `Match`."""
         ...
 
     async def leader(self) -> FaultReplica | None:
@@ -90,7 +90,7 @@ class FaultTarget(Protocol):
         ...
 
     def duration(self, seconds: float) -> float:
-        """Return how long something takes here that takes so many seconds in a plan."""
+        """Return the real duration of something that takes this many seconds in a plan."""
         ...
 
     def active(self, fault: object) -> AbstractContextManager[None]:
@@ -98,5 +98,5 @@ class FaultTarget(Protocol):
         ...
 
     def record_fault(self, what: str) -> None:
-        """Record what happens, for the messages of failures."""
+        """Record what happens, for error messages."""
         ...

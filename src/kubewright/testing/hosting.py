@@ -37,7 +37,7 @@ class RunningEnvironment:
         line = process.stdout.readline().rstrip("\n")
         if not line:
             self.stop()
-            raise RuntimeError(f"the {self.name} cluster did not start: what it said is on standard error")
+            raise RuntimeError(f"the {self.name} cluster did not start: see its output on standard error")
         self._kubeconfig = Path(line)
 
     def stop(self) -> None:

@@ -1,7 +1,7 @@
-"""The program of one replica in `Cluster.disturbed`: it runs an operator, and reports its state in a file.
+"""The program of one replica in `Cluster.disturbed`: it runs an operator and writes its state to a file.
 
-It is started by its path and imports nothing of `kubewright.testing`, which takes several times as long to load as what
-runs an operator.
+It is started by its path and imports nothing from `kubewright.testing`, which takes several times as long to load as the
+modules that run an operator.
 """
 
 import asyncio
@@ -29,31 +29,31 @@ _GRACEFUL_TIMEOUT = 2.0
 
 
 class ReplicaSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a replica is started with."""
+    """The settings of a replica, passed as JSON on its command line."""
 
     name: str
     target: str
     kubeconfig: str
     report: str
-    """The file of its `ReplicaReport`."""
+    """The file to which it writes its `ReplicaReport`."""
     namespaces: tuple[str, ...]
     elects: bool
-    """Whether it works only while it holds a lease."""
+    """Whether it uses leader election."""
     local: bool
     """Whether the API server runs on this machine, and reaches webhooks by a URL."""
 
 
 class ReplicaReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a replica; the defaults are those of a process that starts."""
+    """The state of a replica; the defaults are the state of a process that has just started."""
 
     synced: bool = False
     ready: bool = False
-    unrest: str = ""
-    """Why it is not idle."""
+    busy_reason: str = ""
+    """Why the replica is not idle; empty if it is."""
 
 
 def load_reference(reference: str) -> Operator:
-    """Return the operator of a reference `module:object`, which is an Operator or makes one."""
+    """Return the operator that `module:object` refers to: an Operator, or a function that returns one."""
     module, _, name = reference.partition(":")
     found = getattr(importlib.import_module(module), name or "operator")
     made = found if isinstance(found, Operator) else found()
@@ -64,8 +64,8 @@ def load_reference(reference: str) -> Operator:
     return made
 
 
-def unrest_of(manager: Manager, name: str) -> str:
-    """Return which controllers have keys in flight, queued or in backoff; `name` is that of the replica."""
+def busy_controllers(manager: Manager, name: str) -> str:
+    """Return the controllers that have keys in flight, queued or in backoff, as text; `name` is the replica's name."""
     busy: list[str] = []
     for found in manager.statistics().controllers:
         queue = found.queue
@@ -78,7 +78,7 @@ def unrest_of(manager: Manager, name: str) -> str:
 async def run_replica(settings: ReplicaSettings) -> None:
     """Run the operator until SIGTERM."""
     operator = load_reference(settings.target)
-    # It must differ between a process and the one that takes its place.
+    # It must differ between a process and its successor.
     identity = f"{settings.name}_{secrets.token_hex(4)}"
     options = ManagerOptions(
         namespaces=settings.namespaces,
@@ -104,7 +104,7 @@ async def _report(manager: Manager, settings: ReplicaSettings) -> None:
         found = ReplicaReport(
             synced=manager.synced.is_set(),
             ready=manager.ready.is_set(),
-            unrest=unrest_of(manager, settings.name),
+            busy_reason=busy_controllers(manager, settings.name),
         )
         if found != last:
             await asyncio.to_thread(_write, Path(settings.report), msgspec.json.encode(found))
@@ -113,7 +113,7 @@ async def _report(manager: Manager, settings: ReplicaSettings) -> None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Replace a file at once, so that a reader never finds half of it."""
+    """Replace a file atomically, so that a reader never sees a part of it."""
     fresh = path.with_suffix(".new")
     fresh.write_bytes(data)
     os.replace(fresh, path)

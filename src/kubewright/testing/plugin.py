@@ -97,7 +97,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def release_under_test(config: pytest.Config) -> str:
-    """Return the Kubernetes release of the chosen server; an existing cluster is asked for it once."""
+    """Return the Kubernetes release of the selected server; for an existing cluster, one request is sent."""
     if _RELEASE not in config.stash:
         # In a thread, because this one may have an event loop that belongs to tests.
         with ThreadPoolExecutor(1) as thread:

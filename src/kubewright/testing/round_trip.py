@@ -3,7 +3,7 @@
     def test_foos_survive_conversion() -> None:
         check_round_trips(conversion)
 
-Needs Hypothesis, which the `testing` extra brings.
+Needs Hypothesis, which the `testing` extra installs.
 """
 
 import enum
@@ -96,50 +96,50 @@ class _Maker:
     def struct(self, cls: type[msgspec.Struct]) -> _Strategy:
         if cls not in self._known:
             self._known[cls] = st.deferred(lambda: made)
-            types, said = field_types(cls), field_info(cls)
+            types, infos = field_types(cls), field_info(cls)
             fields = {
-                item.name: self.field(types[item.name], said[item.name])
+                item.name: self.field(types[item.name], infos[item.name])
                 for item in msgspec.structs.fields(cls)
             }
             made = st.builds(cls, **fields)
         return self._known[cls]
 
-    def field(self, annotation: Any, said: Field) -> _Strategy:
+    def field(self, annotation: Any, info: Field) -> _Strategy:
         if get_origin(annotation) is Annotated:
-            return self.field(get_args(annotation)[0], said)
-        if said.enum:
-            return st.sampled_from(list(said.enum))
+            return self.field(get_args(annotation)[0], info)
+        if info.enum:
+            return st.sampled_from(list(info.enum))
         origin, arguments = get_origin(annotation), get_args(annotation)
         if origin is Literal:
             return st.sampled_from(arguments)
         if origin is list:
-            return self._list(arguments[0], said)
+            return self._list(arguments[0], info)
         if origin is dict:
             return st.dictionaries(
                 _LABEL,
                 self.field(arguments[1], _inner(arguments[1])),
-                min_size=said.min_properties or 0,
-                max_size=_most(said.min_properties, said.max_properties),
+                min_size=info.min_properties or 0,
+                max_size=_most(info.min_properties, info.max_properties),
             )
         if arguments:
-            return st.one_of(*(self.field(part, said) for part in arguments))
-        return self._plain(annotation, said)
+            return st.one_of(*(self.field(part, info) for part in arguments))
+        return self._plain(annotation, info)
 
-    def _list(self, item: Any, said: Field) -> _Strategy:
+    def _list(self, item: Any, info: Field) -> _Strategy:
         return st.lists(
             self.field(item, _inner(item)),
-            min_size=said.min_items or 0,
-            max_size=_most(said.min_items, said.max_items),
-            unique_by=_identity(said),
+            min_size=info.min_items or 0,
+            max_size=_most(info.min_items, info.max_items),
+            unique_by=_identity(info),
         )
 
-    def _plain(self, cls: Any, said: Field) -> _Strategy:
+    def _plain(self, cls: Any, info: Field) -> _Strategy:
         if cls is int:
-            return _integers(said)
+            return _integers(info)
         if cls is float:
-            return _floats(said)
+            return _floats(info)
         if cls is str:
-            return _texts(said)
+            return _texts(info)
         if isinstance(cls, type) and issubclass(cls, msgspec.Struct):
             return self.struct(cls)
         if isinstance(cls, type) and issubclass(cls, enum.Enum):
@@ -152,11 +152,11 @@ class _Maker:
         return found
 
 
-def _identity(said: Field) -> Callable[[Any], Any] | None:
+def _identity(info: Field) -> Callable[[Any], Any] | None:
     """Return the keys that identify the elements of a list; None if duplicates are allowed."""
-    if said.list_type == "map":
-        return lambda value: tuple(repr(to_wire(value).get(key)) for key in said.list_keys)
-    return repr if said.list_type == "set" or said.unique else None
+    if info.list_type == "map":
+        return lambda value: tuple(repr(to_wire(value).get(key)) for key in info.list_keys)
+    return repr if info.list_type == "set" or info.unique else None
 
 
 def _inner(annotation: Any) -> Field:
@@ -175,11 +175,11 @@ def _most(least: int | None, most: int | None) -> int:
     return min(most, (least or 0) + _MOST) if most is not None else (least or 0) + _MOST
 
 
-def _integers(said: Field) -> _Strategy:
-    reach = _INT64 if said.int64 else _INT32
-    low = max(_least(said.ge, -reach), _least(said.gt, -reach - 1) + 1)
-    high = min(_least(said.le, reach - 1), _least(said.lt, reach) - 1)
-    step = int(said.multiple_of or 1)
+def _integers(info: Field) -> _Strategy:
+    reach = _INT64 if info.int64 else _INT32
+    low = max(_least(info.ge, -reach), _least(info.gt, -reach - 1) + 1)
+    high = min(_least(info.le, reach - 1), _least(info.lt, reach) - 1)
+    step = int(info.multiple_of or 1)
     return st.integers(-(-low // step), high // step).map(lambda number: number * step)
 
 
@@ -187,25 +187,25 @@ def _least(bound: float | None, otherwise: int) -> int:
     return otherwise if bound is None else int(bound)
 
 
-def _floats(said: Field) -> _Strategy:
-    low, high = said.ge if said.ge is not None else said.gt, said.le if said.le is not None else said.lt
+def _floats(info: Field) -> _Strategy:
+    low, high = info.ge if info.ge is not None else info.gt, info.le if info.le is not None else info.lt
     return st.floats(
         low,
         high,
         allow_nan=False,
         allow_infinity=False,
-        exclude_min=said.gt is not None,
-        exclude_max=said.lt is not None,
+        exclude_min=info.gt is not None,
+        exclude_max=info.lt is not None,
     )
 
 
-def _texts(said: Field) -> _Strategy:
-    least, most = said.min_length or 0, said.max_length
-    if said.format in _FORMATS:
-        return _FORMATS[said.format]
-    if said.pattern:
+def _texts(info: Field) -> _Strategy:
+    least, most = info.min_length or 0, info.max_length
+    if info.format in _FORMATS:
+        return _FORMATS[info.format]
+    if info.pattern:
         # Where Python's `$` also stands before a last line's end, the server's stands at the very end.
-        return st.from_regex(re.sub(r"(?<!\\)\$$", r"\\Z", said.pattern)).filter(
+        return st.from_regex(re.sub(r"(?<!\\)\$$", r"\\Z", info.pattern)).filter(
             lambda text: least <= len(text) and (most is None or len(text) <= most)
         )
     return st.text(min_size=least, max_size=_most(least, most) if most is None else min(most, least + 20))

@@ -28,7 +28,7 @@ from kubewright.testing import (
     outcome_of,
     simulate,
     simulated,
-    stays_at_rest,
+    stays_settled,
 )
 from kubewright.testing.simulation.simulation import OPTIONS
 
@@ -76,7 +76,7 @@ async def test_operators_converge_and_come_to_rest_after_any_fault(sim: Simulati
     watch_over(sim)
     await disturbed(sim, draw_plan(sim.chance, 6, [*COMMON, *WEBHOOKS]))
     assert wrongs(sim.world, accounts) == []
-    await stays_at_rest(sim)
+    await stays_settled(sim)
     assert wrongs(sim.world, accounts) == []
     healthy(sim)
     for kind in (Crate, Depot):

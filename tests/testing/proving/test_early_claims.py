@@ -71,7 +71,7 @@ def test_ready_while_a_deployment_rolls_out_is_a_warning_and_no_violation() -> N
     report = explored(at_once)
     assert not report.violations, report.text()
     assert (
-        "warning: Cafe said Ready=True while its Deployment was rolling out, in 3 runs: correct only if Ready is not "
+        "warning: Cafe was Ready=True while its Deployment was rolling out, in 3 runs: correct only if Ready is not "
         "meant to wait for it"
     ) in report.warnings()
 

@@ -61,7 +61,7 @@ def operator() -> kw.Operator:
 def lines_of(
     fault: PlannedFault, *, rest: float = 120.0, make: Callable[[], kw.Operator] = operator
 ) -> list[str]:
-    """Create an object while a fault strikes; return what happened from then on, one line each."""
+    """Create an object while a fault is injected; return what happened from then on, one line each."""
     lines: list[str] = []
 
     async def scenario(sim: Simulation) -> None:

@@ -76,7 +76,7 @@ class Observed:
     schemas: dict[int, Schema] = field(default_factory=dict[int, Schema])
     """The schema of each sample whose kind is a custom resource."""
     early_claims: set[str] = field(default_factory=set[str])
-    """Objects that said Ready=True while one of their workloads was still rolling out, as sentences."""
+    """A sentence for each object that was Ready=True while one of its workloads was still rolling out."""
 
 
 class RaisedErrors(logging.Handler):

@@ -61,7 +61,7 @@ class CaseResult:
     specs: SpecsSeen = field(default_factory=SpecsSeen)
     """Counts of what a sequence of specs did."""
     early_claims: frozenset[str] = frozenset()
-    """Objects that said Ready=True while one of their workloads was still rolling out, as sentences."""
+    """A sentence for each object that was Ready=True while one of its workloads was still rolling out."""
 
 
 class Prover:

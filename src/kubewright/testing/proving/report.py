@@ -106,7 +106,7 @@ class Report:
     namespaces: int = 0
     specs: SpecsSeen = field(default_factory=SpecsSeen)
     early_claims: Counter[str] = field(default_factory=Counter[str])
-    """Objects that said Ready=True while one of their workloads was still rolling out, with the number of runs."""
+    """A sentence for each object that was Ready=True while one of its workloads was still rolling out, with the number of runs."""
 
     @property
     def runs(self) -> int:

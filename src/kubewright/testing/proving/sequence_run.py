@@ -165,7 +165,7 @@ class SequenceRun(CaseRun):
         elif not self.done or not await self._edit_or_delete_child(step):
             return
         else:
-            # What follows an edit says nothing about the effect of a field.
+            # Writes after an edit are not an effect of a changed field.
             self._before = None
         await self._settle(_after(step), quiet=QUIET_WITHOUT_FAULTS, within=SEQUENCE_SETTLE_TIMEOUT)
         self._is_edited = False
@@ -334,7 +334,7 @@ class SequenceRun(CaseRun):
         if stored is not None and any(each.get("status") == "False" for each in conditions_of(stored)):
             self.seen.reported[refusal.text] = 1
             return True
-        retried = any(replica.unrest() for replica in self._sim.replicas)
+        retried = any(replica.busy_reason() for replica in self._sim.replicas)
         again = "; it is retried forever" if retried else ""
         raise PropertyFailed(VALID_SPECS, f"{refusal.text}{again}", refusal.about)
 

@@ -66,7 +66,7 @@ def decoded(body: bytes) -> JsonObject:
 
 
 def early_claims(entry: Collected) -> list[str]:
-    """Return a sentence for each workload that a reconcile saw rolling out although its object said Ready=True at the end."""
+    """Return a sentence for each workload that a reconcile saw rolling out although its object was Ready=True at the end."""
     if entry.error or entry.state is None:
         return []
     workloads = {obj["metadata"]["name"]: (kind, obj) for kind, obj in _workloads_seen(entry)}
@@ -80,7 +80,7 @@ def early_claims(entry: Collected) -> list[str]:
     if ready != ["True"] or not claims_done(own):
         return []
     return [
-        f"{entry.kind.kind} said Ready=True while its {kind} was rolling out"
+        f"{entry.kind.kind} was Ready=True while its {kind} was rolling out"
         for kind, obj in workloads.values()
         if _is_controlled(obj, own) and _is_rolling_out(kind, obj)
     ]

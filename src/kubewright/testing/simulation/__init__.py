@@ -14,7 +14,7 @@ from kubewright.testing.simulation.invariants import (
     nothing_doubled,
     nothing_left,
     one_controller,
-    stays_at_rest,
+    stays_settled,
     truthful_generation,
 )
 from kubewright.testing.simulation.loop import Deadlock, Livelock, SimulationError
@@ -103,6 +103,6 @@ __all__ = [
     "outcome_of",
     "simulate",
     "simulated",
-    "stays_at_rest",
+    "stays_settled",
     "truthful_generation",
 ]

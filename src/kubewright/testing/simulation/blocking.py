@@ -1,8 +1,8 @@
-"""Detect code of the author's that blocks the event loop, from a thread beside the simulation.
+"""Detect code of the author that blocks the event loop, from another thread.
 
-A simulation has one thread and virtual time, so that a callback which never returns would hang it silently. The thread
-measures the CPU time that the simulation uses without finishing a callback: unlike wall-clock time it does not grow on a
-busy machine. Then it ends the run with the line of code.
+A simulation has one thread and virtual time, so a callback that never returns would hang it silently. The other thread
+measures the CPU time that the simulation uses without finishing a callback, which, unlike wall-clock time, does not grow
+on a busy machine. If it takes too long, the run ends with the line of code.
 """
 
 import ctypes

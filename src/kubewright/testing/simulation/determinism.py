@@ -1,8 +1,8 @@
 """Replace sources of randomness and time by a seed and the virtual clock while a simulation runs.
 
-Replaced are the sources that Python programs draw from: the module `random`, `os.urandom` and what is built on it
-(`secrets`, `uuid4`), `time.time`, `time.monotonic` and `time.sleep`. The garbage collector is off, because the
-moment at which it closes an abandoned generator depends on the history of the whole process.
+These sources are replaced: the module `random`, `os.urandom` and the modules that use it (`secrets`, `uuid4`),
+`time.time`, `time.monotonic` and `time.sleep`. The garbage collector is off, because the moment at which it closes an
+abandoned generator depends on the history of the whole process.
 
 Not replaced: `datetime.now()`, which is not a Python function (kubewright itself takes the time from `time.time`),
 and the order of sets of strings, which is fixed by starting Python with PYTHONHASHSEED.
@@ -28,10 +28,9 @@ EPOCH = 1_800_000_000.0
 
 
 class UidsByName:
-    """Make uids from the names of objects, and from how often an object of that name was created.
+    """Derive uids from the names of objects, and from how often an object of that name was created.
 
-    So they are the same in each run, whatever its seed: names and values that an operator derives from a uid can be
-    compared.
+    So uids are the same in each run with any seed, and names and values that an operator derives from them can be compared.
     """
 
     def __init__(self) -> None:
@@ -55,9 +54,9 @@ class Determinism:
         self._stack = ExitStack()
 
     def reseed(self, part: str) -> None:
-        """Seed the random numbers of a part of the run, so that earlier draws, such as those of an import, have no influence.
+        """Seed the random numbers for a part of the run, so that they do not depend on earlier draws, such as in an import.
 
-        Each part has a name of its own: two parts with the same numbers would give two objects the same uid.
+        The name of each part is different: two parts with the same random numbers would give two objects the same uid.
         """
         self._entropy.seed(f"entropy {part} {self._seed}")
         random.seed(f"random {part} {self._seed}")

@@ -11,7 +11,7 @@ _LOOK = 0.25
 
 
 class SimulatedElection(ElectionThread):
-    """Run the elector on the main loop: it pauses and crashes with the process, and takes virtual time."""
+    """Run the elector on the main loop, so that it pauses and crashes with the process and uses virtual time."""
 
     def __init__(
         self, config: ClusterConfig, options: ElectionOptions, *, end_process: Callable[[], None]
@@ -26,7 +26,7 @@ class SimulatedElection(ElectionThread):
         self._running = asyncio.get_running_loop().create_task(self._run_here(), name="election")
 
     async def stop(self) -> None:
-        """Let no more work begin, and release the lease when nothing that needs it is left."""
+        """Start no more work, and release the lease when nothing that needs it is running."""
         self._stopping.set()
         self.leadership.close(self._end_elector)
         if self._running is not None and not self.leadership.active:
@@ -65,7 +65,7 @@ class SimulatedShardElection(ShardElection):
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Start to take part."""
+        """Join the election."""
         self._running = asyncio.get_running_loop().create_task(self._run_here(), name="election")
 
     async def _wait_ended(self) -> None:

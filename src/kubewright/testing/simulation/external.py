@@ -1,12 +1,12 @@
-"""Simulated external systems: their state outlives crashes of the operator, and they take part in faults and crashes.
+"""Simulated external systems: their state survives crashes of the operator, and their calls can fail or crash it.
 
     class Registry(External):
         async def create(self, name: str) -> None:
             await self.call(f"create {name}", lambda: self.state.setdefault(name, {}))
 
-Each call takes some milliseconds, counts as a request of its replica, so that the replica can crash before or after it,
-and fails as planned faults say: without an effect, or with an effect that is not reported. Outside of a simulation a call
-is carried out at once, and the state belongs to the object.
+Each call takes some milliseconds and counts as a request of its replica, so that the replica can crash before or after
+it. A planned fault makes it fail: without an effect, or with an effect that is not reported. Outside of a simulation a
+call is carried out at once, and the state belongs to the object.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ LATENCY = (0.001, 0.05)
 """Seconds that a call to an external system takes in each direction, at least and at most."""
 
 Resources = Mapping[str, Sequence[Any]]
-"""What exists in an external system: by a key, such as the name of the owner, a description of each resource."""
+"""The resources of an external system: a description of each, by a key such as the name of the owner."""
 
 
 @dataclass(eq=False)
 class ExternalFault:
-    """Calls that fail: before they are carried out, or after that and before the response."""
+    """Calls that fail: before they are carried out, or after that but before the response."""
 
     when: Moment
     times: int
@@ -48,7 +48,7 @@ class ExternalSystems:
     systems: dict[str, "External"] = field(default_factory=dict[str, "External"])
     """The latest object for each system."""
     errors: set[type[Exception]] = field(default_factory=set[type[Exception]])
-    """What failing calls raise."""
+    """The exceptions that failing calls raise."""
     faults: list[ExternalFault] = field(default_factory=list[ExternalFault])
     delay: float = 0.0
     """Seconds that each call takes in addition."""
@@ -139,15 +139,15 @@ EXTERNALS: ContextVar[ExternalSystems | None] = ContextVar("kubewright_external_
 
 
 class External:
-    """A simulated external system; see the module. Subclass it, and do everything that changes `state` in `call`."""
+    """A simulated external system; see the module. Subclass it, and read and change `state` only in `call`."""
 
     error: ClassVar[type[Exception]] = ConnectionError
-    """What a call raises that fails or whose response is lost."""
+    """The exception that a call raises if it fails or its response is lost."""
 
     def __init__(self) -> None:
         self._systems = EXTERNALS.get()
         self.state: dict[str, Any] = {}
-        """What the system stores: JSON values, which outlive crashes and restarts of the operator."""
+        """The stored JSON values of the system, which survive crashes and restarts of the operator."""
         if self._systems is None:
             self.state = self.initial()
             return
@@ -159,25 +159,25 @@ class External:
 
     @property
     def name(self) -> str:
-        """Return the name of the system in reports: that of the class."""
+        """Return the name of the system in reports: the name of the class."""
         return type(self).__name__
 
     def initial(self) -> dict[str, Any]:
-        """Return the state in which the system begins; override it if that is not an empty one."""
+        """Return the initial state of the system; override it if that is not empty."""
         return {}
 
     def resources(self) -> Resources:
-        """Return what exists, by a key such as the owner's name; override it unless `state` is just that.
+        """Return the existing resources, by a key such as the owner's name; override it unless `state` has this form.
 
-        Properties are checked on it: nothing is left after everything is deleted, no key has more resources than without
-        faults, and the end is the same. Leave out what differs from run to run, such as generated ids.
+        These properties are checked: nothing is left after everything is deleted, no key has more resources than without
+        faults, and the final state is the same. Leave out values that differ from run to run, such as generated ids.
         """
         return {key: [value] for key, value in self.state.items()}
 
     async def call(self, operation: str, carry_out: Callable[[], R]) -> R:
-        """Carry out an operation: `carry_out` runs at one instant, in which the state is read and changed.
+        """Carry out an operation: `carry_out` reads and changes the state atomically.
 
-        Raise `error` if a fault is injected: before the operation was carried out, or after it.
+        Raise `error` if a fault is injected, either before the operation was carried out or after it.
         """
         if self._systems is None:
             await asyncio.sleep(0)

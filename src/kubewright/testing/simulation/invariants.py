@@ -1,9 +1,10 @@
-"""Checks that hold for every operator: after each write, or when everything is at rest.
+"""Checks that hold for every operator: after each write, or when the operator has settled.
 
 After each write: `sim.invariant(truthful_generation)`, `sim.invariant(nothing_doubled({"configmaps": 1}))`,
-`sim.invariant(one_controller)`, `sim.invariant(holds_shard(operator))`. Undeclared access and hot loops fail every simulation without a check being added.
-At rest: `stays_at_rest` (settles and then writes nothing, also not after a restart), `outcome_of` to compare the end of
-two runs, `nothing_left` after everything was deleted.
+`sim.invariant(one_controller)`, `sim.invariant(holds_shard(operator))`. Undeclared access and hot loops fail every
+simulation; no check has to be added for them.
+When the operator has settled: `stays_settled` (it writes nothing more, not even after a restart), `outcome_of` to compare
+the final states of two runs, `nothing_left` after everything was deleted.
 """
 
 from collections import Counter
@@ -30,7 +31,7 @@ def truthful_generation(world: World, write: Write) -> None:
         return
     for observed in _observed_generations(obj["status"]):
         assert observed <= generation, (
-            f"{write.resource} {write.key} claims generation {observed} and is at {generation}"
+            f"{write.resource} {write.key}: status.observedGeneration is {observed}, but metadata.generation is {generation}"
         )
 
 
@@ -63,7 +64,7 @@ def nothing_doubled(limits: Mapping[str, int]) -> Invariant:
                 if "deletionTimestamp" not in child["metadata"]
             ]
             assert len(children) <= limit, (
-                f"{owner['kind']} {owner['name']} has {len(children)} {write.resource} where {limit} are expected: "
+                f"{owner['kind']} {owner['name']} has {len(children)} {write.resource}, expected at most {limit}: "
                 f"{', '.join(sorted(children))}"
             )
 
@@ -73,8 +74,8 @@ def nothing_doubled(limits: Mapping[str, int]) -> Invariant:
 def holds_shard(operator: Operator) -> Invariant:
     """Check that a replica writes for an object only while it holds the lease of a shard that the object is in.
 
-    An object of a reconciled kind is in the shard of its uid and a child in that of its controller's, or both in that of
-    their namespace. Other objects are not divided.
+    With shards by uid, an object of a reconciled kind is in the shard of its uid, and a child in the shard of its
+    controller's uid; with shards by namespace, both are in the shard of their namespace. Other objects are in no shard.
     """
     shards = operator.shards
     if shards is None:
@@ -92,7 +93,7 @@ def holds_shard(operator: Operator) -> Invariant:
             if owner.get("controller")
             and (owner["apiVersion"].rpartition("/")[0], owner["kind"]) in reconciled
         ]
-        # A new object has been in no shard yet: it is written for its controller.
+        # A new object is not in a shard yet: it is written for its controller.
         if write.resource in resources and write.before is not None:
             found.append(metadata["uid"])
         return [metadata["namespace"]] if found and shards.by == "namespace" else found
@@ -116,15 +117,15 @@ def _holder(world: World, name: str) -> str:
 
 
 def healthy(sim: Simulation) -> None:
-    """Check that no task failed unnoticed, and that no operator ended except by losing its lease."""
+    """Check that each exception of a task was handled, and that no operator ended except by losing its lease."""
     assert not sim.loop.failures, f"unhandled: {sim.loop.failures[0]}"
     for replica in sim.replicas:
         wrong = [error for error in replica.exits if not isinstance(error, LeaseLost)]
         assert not wrong, f"{replica.name} ended by itself: {wrong[0]!r}"
 
 
-async def stays_at_rest(sim: Simulation, seconds: float = 600.0) -> None:
-    """Check that operators settle and then write nothing, also not after a restart of all of them."""
+async def stays_settled(sim: Simulation, seconds: float = 600.0) -> None:
+    """Check that operators settle and then write nothing, not even after all of them were restarted."""
     await sim.settled()
     before = len(sim.world.work())
     await sim.settled(quiet=seconds)
@@ -137,7 +138,9 @@ async def stays_at_rest(sim: Simulation, seconds: float = 600.0) -> None:
 
 def _assert_no_writes(sim: Simulation, before: int, when: str) -> None:
     more = sim.world.work()[before:]
-    assert not more, f"an operator at rest wrote {when}:\n" + "\n".join(str(write) for write in more[:20])
+    assert not more, f"an operator that had settled wrote {when}:\n" + "\n".join(
+        str(write) for write in more[:20]
+    )
 
 
 def nothing_left(world: World, before: Mapping[str, Any]) -> None:

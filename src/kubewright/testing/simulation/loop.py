@@ -1,15 +1,15 @@
 """An event loop for simulations: virtual time, processes that can crash or pause, threads that run inline.
 
-Everything that a run does goes through this loop, in one thread: nothing waits for a socket, a thread or a clock.
-Callbacks run in the order in which they were scheduled, timers in the order of their time, so a run depends on its
-seed alone. Each callback belongs to the process in whose context it was scheduled:
+Everything in a run is executed by this loop, in one thread: nothing waits for a socket, a thread or a clock. Callbacks run
+in the order in which they were scheduled, timers in the order of their time, so a run depends only on its seed. Each
+callback belongs to the process in whose context it was scheduled:
 
-- the callbacks of a crashed process are dropped. Its coroutines never go on, so that no `finally` of theirs runs,
-  as with `kill -9`; they are kept unclosed until the run has ended.
-- the callbacks of a paused process are set aside until it is resumed, as with SIGSTOP.
+- the callbacks of a crashed process are dropped. Its coroutines are never resumed, so no `finally` in them runs, as with
+  `kill -9`; they are not closed until the run has ended.
+- the callbacks of a paused process are kept until it is resumed, as with SIGSTOP.
 
-The clock moves when nothing is left to run. A run in which the clock does not move any more has a livelock and
-fails; one in which no timer is left either has a deadlock and fails.
+The clock moves when no callback is ready. If the clock stops moving while callbacks run, the run has a livelock and
+fails; if no timer is left either, it has a deadlock and fails.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ Ts = TypeVarTuple("Ts")
 R = TypeVar("R")
 
 STEPS_PER_INSTANT = 200_000
-"""Callbacks that may run before the clock has moved by a millisecond; a busy start of a dev cluster needs about 20,000."""
+"""Maximum number of callbacks within a millisecond; the start of a dev cluster needs about 20,000."""
 _CLOSING_ATTEMPTS = 20
 _RESOLUTION = 1e-9
 _INSTANT = 1e-3
@@ -48,11 +48,11 @@ class Livelock(AssertionError):
 
 
 class Deadlock(AssertionError):
-    """Nothing can happen any more: no callback is ready and no timer is set."""
+    """No callback is ready and no timer is set, so the run cannot continue."""
 
 
 class SimulatedProcess:
-    """A program on a simulated machine: it crashes as a whole, pauses, and has a wall clock of its own."""
+    """A process on a simulated machine: it can crash or pause, and has its own wall clock."""
 
     def __init__(self, loop: "SimulationLoop", name: str) -> None:
         self._loop = loop
@@ -79,11 +79,11 @@ class SimulatedProcess:
         return context
 
     def on_crash(self, notify: Callable[[], None]) -> None:
-        """Call a function when this process crashes: its connections are closed by the system."""
+        """Call a function when this process crashes, for example to close its connections as the kernel does."""
         self._on_crash.append(notify)
 
     def crash(self) -> None:
-        """End the process at once; nothing of it runs any more, not even a `finally`."""
+        """End the process at once: none of its code runs any more, not even a `finally`."""
         if self.crashed:
             return
         self.crashed = True
@@ -93,7 +93,7 @@ class SimulatedProcess:
             notify()
 
     def pause(self) -> None:
-        """Stop running the process, while time goes on for everything else."""
+        """Pause the process; other processes and the clock continue."""
         self.paused = True
 
     def resume(self) -> None:
@@ -103,11 +103,11 @@ class SimulatedProcess:
         self._loop.run_soon(handles)
 
     def set_aside(self, handle: "_Handle") -> None:
-        """Keep a callback for later."""
+        """Keep a callback until the process is resumed."""
         self._aside.append(handle)
 
     def dispose(self) -> None:
-        """Close the coroutines of a process that crashed; only after the run."""
+        """Close the coroutines of a crashed process; call it only after the run."""
         kept, self._kept = self._kept, []
         _close(kept)
 
@@ -188,21 +188,21 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         self._stopping = False
         self._closed = False
         self.steps: int = 0
-        """Callbacks that have run."""
+        """The number of callbacks that have run."""
         self.explain: Callable[[], str] = lambda: ""
-        """Describes what happened last, for errors."""
+        """Returns a description of the last events, for error messages."""
         self.reseed: Callable[[str], None] = lambda part: None
         """Seeds the random numbers of a part of the run."""
         self.ticks: int = 0
-        """Messages that a schedule delivered; they take no time, so this gives them an order."""
+        """The number of messages that a schedule delivered; they take no time, so this number gives them an order."""
         self.on_idle: Callable[[], bool] | None = None
         """Called before the clock moves: returns True if there may be something to run now."""
         self._failure: BaseException | None = None
         self.failures: list[dict[str, Any]] = []
-        """Contexts passed to the exception handler: failures that no task waited for."""
+        """Contexts that were passed to the exception handler: failures that no task awaited."""
 
     def process(self, name: str) -> SimulatedProcess:
-        """Make a process."""
+        """Create a process."""
         made = SimulatedProcess(self, name)
         self._processes.append(made)
         return made
@@ -224,7 +224,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         return sorted(found, key=lambda task: task.number)
 
     def run_soon(self, handles: "Iterable[_Handle]") -> None:
-        """Run callbacks that were set aside."""
+        """Run callbacks that were kept while their process was paused."""
         self._ready.extend(handles)
 
     # Running
@@ -253,7 +253,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
             sys.set_asyncgen_hooks(*hooks)
 
     def _run_instant(self) -> None:
-        """Move the clock to the next timer, and run all that is due until nothing is."""
+        """Move the clock to the next timer, and run the callbacks that are due until none is left."""
         timers, ready = self._timers, self._ready
         while timers and timers[0][2].cancelled():
             heapq.heappop(timers)
@@ -263,7 +263,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
                 return
             if not timers:
                 self._fail_deadlocked()
-            # A wait for less than a float can add still takes time: a condition like `left > 0` must end.
+            # A delay that is too small to change the float must still advance the clock, so that `left > 0` becomes false.
             self._now = max(self._now + _RESOLUTION, timers[0][0])
             if self._now - self._instant > _INSTANT:
                 self._instant, self._steps_left = self._now, self._steps_per_instant
@@ -291,11 +291,13 @@ class SimulationLoop(asyncio.AbstractEventLoop):
     def _fail_livelocked(self) -> NoReturn:
         raise Livelock(
             f"{self._steps_per_instant} callbacks ran at {self._now:.3f} s and the clock did not move: "
-            f"something works without ever waiting\n{self.explain()}"
+            f"a task runs in a loop without waiting for anything\n{self.explain()}"
         )
 
     def _fail_deadlocked(self) -> NoReturn:
-        raise Deadlock(f"nothing can happen any more at {self._now:.3f} s\n{self.explain()}")
+        raise Deadlock(
+            f"deadlock at {self._now:.3f} s: no callback is ready and no timer is set\n{self.explain()}"
+        )
 
     def abort(self, failure: BaseException) -> None:
         """End the run with a failure, after this callback."""
@@ -318,16 +320,16 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         return self._closed
 
     def close(self) -> None:
-        """Forget what was scheduled."""
+        """Drop all scheduled callbacks."""
         self._closed = True
         self._ready.clear()
         self._timers.clear()
 
     def dispose(self) -> None:
-        """End the run: nothing of it goes on, and what it left is closed and removed silently.
+        """End the run, and close and remove the remaining tasks silently.
 
         Call it while the garbage collector is off, as it is during the run: all objects of the run are then in the
-        young generations, so that what refers to each other is found without a look at everything else.
+        young generations, so that reference cycles are collected without traversing all other objects.
         """
         rest = self._tasks()
         self.close()
@@ -360,11 +362,11 @@ class SimulationLoop(asyncio.AbstractEventLoop):
     # Callbacks and time
 
     def time(self) -> float:
-        """Return the virtual seconds since the loop was made."""
+        """Return the virtual seconds since the loop was created."""
         return self._now
 
     def stamp(self) -> float:
-        """Return the time, and a microsecond more for each message that a schedule delivered."""
+        """Return the time plus a microsecond for each message that a schedule delivered."""
         return self._now + self.ticks * _TICK
 
     def call_soon(
@@ -373,7 +375,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         *args: *Ts,
         context: contextvars.Context | None = None,
     ) -> asyncio.Handle:
-        """Run a callback after those that are scheduled already."""
+        """Run a callback after the callbacks that are already scheduled."""
         handle = _Handle(self._now, callback, args, self, context)
         if not self._closed:
             self._ready.append(handle)
@@ -406,12 +408,12 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """Do nothing: cancelled timers are passed over when their time comes."""
+        """Do nothing: cancelled timers are skipped when they are due."""
 
     # Tasks and futures
 
     def create_task(self, coro: Any, **options: Any) -> Any:
-        """Make a task that belongs to the process of its context."""
+        """Create a task that belongs to the process of its context."""
         self._numbers += 1
         context: contextvars.Context | None = options.get("context")
         process = context.get(_PROCESS) if context is not None else _PROCESS.get()
@@ -419,17 +421,17 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         return cast(Any, _Task(self._numbers, process, coro, loop=self, **options))
 
     def create_future(self) -> asyncio.Future[Any]:
-        """Make a future."""
+        """Create a future."""
         self._numbers += 1
         return _Future(self._numbers, self)
 
     async def shutdown_asyncgens(self) -> None:
-        """Do nothing: everything that a run leaves is discarded together."""
+        """Do nothing: all remains of a run are discarded together."""
 
     # Threads
 
     def run_in_executor(self, executor: Any, func: Callable[[*Ts], R], *args: *Ts) -> asyncio.Future[R]:
-        """Run func on this loop, after what is scheduled already."""
+        """Run func on this loop, after the callbacks that are already scheduled."""
         future: asyncio.Future[R] = self.create_future()
         self.call_soon(self._run_inline, future, func, args)
         return future
@@ -446,7 +448,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
                 result = func(*args)
             except Exception as error:
                 failure = error
-        # A function that never sleeps is done at once; the others occupy their thread for that long.
+        # A function that does not sleep is done at once; otherwise it occupies its thread while it sleeps.
         self.call_later(slept[0], _finish, future, result, failure)
 
     @property
@@ -467,7 +469,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
             slept[0], self._slept = self._slept, None
 
     def sleep_blocking(self, seconds: float) -> None:
-        """Stand in for `time.sleep`: in a thread it takes virtual time; on the event loop it is a mistake."""
+        """Replace `time.sleep`: in a thread it takes virtual time; on the event loop it raises SimulationError."""
         if self._slept is None:
             raise SimulationError(
                 f"time.sleep({seconds:g}) was called on the event loop: use asyncio.sleep, or ctx.run_sync"
@@ -521,16 +523,16 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         """Do nothing."""
 
     def default_exception_handler(self, context: dict[str, Any]) -> None:
-        """Log and keep a failure that no task waited for."""
+        """Log and keep a failure that no task awaited."""
         self.call_exception_handler(context)
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Log and keep a failure that no task waited for."""
+        """Log and keep a failure that no task awaited."""
         if self._closed:
             return
         exception = context.get("exception")
         if exception is not None and not isinstance(exception, Exception):
-            # Such as a time limit of pytest, which must end the run and not just the callback that it met.
+            # For example a timeout of pytest, which must end the run and not just the current callback.
             self.abort(exception)
         self.failures.append(context)
         _log.error("%s", context.get("message"), exc_info=context.get("exception"))
@@ -544,7 +546,7 @@ def _refuse_network(what: str) -> NoReturn:
 
 
 def refuse_connect(sock: socket.socket, address: Any) -> NoReturn:
-    """Stand in for `socket.socket.connect`; close the socket, which callers do only for an OSError."""
+    """Replace `socket.socket.connect`; close the socket, because callers close it only after an OSError."""
     sock.close()
     _refuse_network(f"connect to {address}")
 
@@ -559,16 +561,16 @@ def _finish(future: asyncio.Future[Any], result: Any, failure: Exception | None)
 
 
 def _close(tasks: "Iterable[asyncio.Task[Any]]") -> None:
-    """Close the coroutines of tasks that never go on."""
+    """Close the coroutines of tasks that are never resumed."""
     for task in tasks:
-        # They are meant to be pending: the interpreter need not report that.
+        # They are pending on purpose: the interpreter must not report that.
         cast(Any, task)._log_destroy_pending = False
         _close_coroutine(task.get_coro())
 
 
 def _close_coroutine(coroutine: Any) -> None:
     for _ in range(_CLOSING_ATTEMPTS):
-        # A `finally` that awaits ignores the close, and may fail outside of its loop: neither matters now.
+        # A `finally` that awaits ignores the close, and may fail without its loop: both have no effect here.
         with suppress(BaseException):
             coroutine.close()
             break

@@ -1,8 +1,8 @@
 """The network of a simulation: from each process to the API server, and from the API server to webhooks.
 
-Every message takes some milliseconds of virtual time, drawn from the seed: that decides in which order the requests
-of different workers and the events of different watches arrive. The requests of a replica are numbered, so that it
-can crash at one of them, before the API server sees it or after it was carried out.
+Every message takes some milliseconds of virtual time, drawn from the seed. These delays decide in which order the requests
+of different workers and the events of different watches arrive. The requests of a replica are numbered, so that it can
+crash at one of them: before the API server sees the request, or after it was carried out.
 
 With a `MessageSchedule`, the messages of operators take no time, and the schedule decides in which order they arrive.
 """
@@ -36,27 +36,27 @@ from kubewright.testing.simulation.trace import Trace
 PROCESS_HEADER = "x-simulated-process"
 """Header with the process that sends a request, for matchers."""
 NUMBER_HEADER = "x-simulated-request"
-"""Header with the number of a request among those of its process."""
+"""Header with the number of a request, counted for each process."""
 SECOND_SERVER = "x-simulated-second-server"
 """Marks the requests that a second API server responds to."""
 CLUSTER = "cluster"
-"""The writer of what the cluster's own controllers write."""
+"""The writer name of the cluster's own controllers."""
 WRITER: ContextVar[str] = ContextVar("kubewright_simulated_writer", default=CLUSTER)
 """The process whose request the API server is carrying out."""
 _FIRST_PORT = 20000
 _READS = frozenset({"get", "list", "watch"})
 _REPORTS = frozenset({"events", "leases"})
-"""Resources whose requests are delivered at once: nothing that is checked depends on their order."""
+"""Resources whose requests are delivered at once, because no check depends on their order."""
 _NO_ROLE = b'\\" cannot '
-"""Text in the message if no role allows a request, unlike a denial by a webhook or in a terminating namespace."""
+"""Part of the message if RBAC denies a request; denials by a webhook or in a terminating namespace do not have it."""
 _log = logging.getLogger("kubewright.testing")
 
 
 @dataclass(eq=False)
 class SimulatedConnection:
-    """One program's connection to the API server, and the faults injected into it now.
+    """The connection of a replica or another program to the API server, and the faults injected into it now.
 
-    It outlives the processes of a replica: `requests` counts those of all of them.
+    It stays when a process of the replica ends: `requests` counts those of all its processes.
     """
 
     name: str
@@ -78,7 +78,7 @@ class SimulatedConnection:
 
     @property
     def takes_time(self) -> bool:
-        """Return True if messages take time on their way; those of the test do not."""
+        """Return True if messages have a delay; those of the test have none."""
         return self.latency[1] > 0
 
     def release_events(self) -> None:
@@ -103,14 +103,14 @@ class SimulatedNetwork:
         self.on_request: list[Callable[[str, RequestInfo], None]] = []
         """Called with the process and its request, before each request is sent."""
         self.on_forbidden: Callable[[str, str], None] = lambda process, why: None
-        """Called when roles do not allow the request of a process."""
+        """Called if RBAC denies the request of a process."""
         self.schedule: MessageSchedule | None = None
         """Decides in which order messages of operators arrive, instead of delays."""
         self.pauses: dict[str, tuple[Moment, float]] = {}
-        """Requests, as `described` names them, at which the sending replica is paused once: when, and for how long."""
+        """Requests, as described by `described`, at which the sending replica is paused once: when, and for how long."""
 
     def delay(self, latency: tuple[float, float]) -> float:
-        """Draw how long a message takes."""
+        """Return a random delay for a message."""
         return self._chance.uniform(*latency) if latency[1] else 0.0
 
     async def travel(
@@ -139,7 +139,7 @@ class SimulatedNetwork:
         await arrived
 
     def chance(self, share: float) -> bool:
-        """Return True for a share of the calls."""
+        """Return True with this probability."""
         return self._chance.random() < share
 
     async def pause_before(self, connection: SimulatedConnection, request: str) -> float:
@@ -148,7 +148,7 @@ class SimulatedNetwork:
         if not seconds or when == "after":
             return seconds
         connection.on_pause(seconds)
-        # What follows runs when the process is resumed.
+        # The next lines run when the process is resumed.
         await asyncio.sleep(0)
         return 0.0
 
@@ -157,7 +157,7 @@ class SimulatedNetwork:
         self.trace.add(self.loop.stamp(), process, what, subject, data)
 
     def listen(self, host: str, port: int, handler: Handler) -> tuple[int, Callable[[], None]]:
-        """Serve a handler on an address; return the port, chosen if it is 0, and a function that ends it."""
+        """Serve a handler on an address; return the port (a free one if it is 0), and a function that closes it."""
         if not port:
             self._next_port += 1
             port = self._next_port
@@ -178,23 +178,23 @@ class SimulatedNetwork:
         return self.listener(port) is not None
 
     def listener(self, port: int) -> tuple[SimulatedProcess | None, Handler] | None:
-        """Return what listens on a port, if it can be reached."""
+        """Return the server that listens on a port, if it can be reached."""
         found = self._listeners.get(port)
         if found is None or (found[0] is not None and found[0].name in self.unreachable):
             return None
         return found
 
     def connect(self, host: str, port: int) -> "WebhookExchange":
-        """Return the way to whatever listens on a port."""
+        """Return a connection to the server that listens on a port."""
         return WebhookExchange(self, port)
 
 
 Carry = Callable[..., object]
-"""Has a function called with arguments when a message has arrived."""
+"""Calls a function with its arguments when a message has arrived."""
 
 
 class _Call:
-    """One request in progress: its response is a future of the client's."""
+    """One request in progress; the client awaits the future with its response."""
 
     def __init__(self, network: SimulatedNetwork, server: Context, request: Request) -> None:
         self.network = network
@@ -203,7 +203,7 @@ class _Call:
         self.response: asyncio.Future[Response | Stream] = network.loop.create_future()
 
     async def wait(self, seconds: float) -> Response | Stream:
-        """Return the response, or raise what the client sees instead."""
+        """Return the response, or raise the exception that the client gets instead."""
         try:
             async with asyncio.timeout(seconds):
                 return await self.response
@@ -211,7 +211,7 @@ class _Call:
             raise ReadTimeout from None
 
     def send(self, handle: Handle, carry: Carry, done: Callable[[Served | Exception], None]) -> None:
-        """Have a server handle the request when it has arrived, as part of its own process."""
+        """Send the request to a server, which handles it in its own process."""
         carry(self._arrive, handle, done, context=self.server)
 
     def _arrive(self, handle: Handle, done: Callable[[Served | Exception], None]) -> None:
@@ -233,7 +233,7 @@ class _Call:
         except (ConnectionError, TimeoutError) as error:
             done(error)
         except Exception as error:
-            _log.exception("answering %s %s failed", self.request.method, self.request.path)
+            _log.exception("Request %s %s failed", self.request.method, self.request.path)
             done(error)
         else:
             done(served)
@@ -243,7 +243,7 @@ class _Call:
         carry(self._arrive_back, served, context=self.server)
 
     def break_off(self) -> None:
-        """Break the client's connection: the server is gone."""
+        """Break the client's connection, because the server has ended."""
         if not self.response.done():
             self.response.set_exception(ConnectionBroken(begun=False))
 
@@ -253,7 +253,7 @@ class _Call:
         if isinstance(served, Response | Stream):
             self.response.set_result(served)
         elif isinstance(served, Upgrade):
-            self.response.set_exception(MalformedResponse("another protocol where a response was asked for"))
+            self.response.set_exception(MalformedResponse("expected a response, got a switch of protocols"))
         else:
             self.response.set_exception(ConnectionBroken(begun=False))
 
@@ -284,7 +284,7 @@ class ApiExchange:
         """Send a request and return its whole response."""
         _, served = await self._exchange(head, body, timeout, fence)
         if not isinstance(served, Response):
-            raise MalformedResponse("a stream where a whole response was asked for")
+            raise MalformedResponse("expected a whole response, got a stream")
         return client_response(served, served.body)
 
     async def stream(self, head: bytes, body: bytes, timeout: float) -> tuple[ClientResponse, Pipe]:
@@ -346,7 +346,7 @@ class ApiExchange:
         writes = info.verb not in _READS
 
         def carry(kind: MessageKind, content: bytes) -> Carry:
-            """Return the way of a message of this request."""
+            """Return a function that delivers a message of this request."""
             schedule = network.schedule
             if schedule is None or not endpoint.takes_time:
                 return partial(network.loop.call_later, network.delay(endpoint.latency))
@@ -399,7 +399,7 @@ class ApiExchange:
 
 
 class _Delivery:
-    """The events of one watch on their way to the client, in order, each with a delay."""
+    """Deliver the events of one watch to the client, in order, each with a delay."""
 
     def __init__(
         self,
@@ -417,26 +417,26 @@ class _Delivery:
         self.pipe = Pipe()
 
     async def run(self, stream: Stream) -> None:
-        """Send what the server writes until it ends."""
+        """Send the data that the server writes until the stream ends."""
         try:
             await stream.run(self)
         except ConnectionError:
             self.end(broken=True)
         except Exception:
-            _log.exception("a stream failed")
+            _log.exception("Stream failed")
             self.end(broken=True)
         else:
             self.end(broken=False)
 
     async def write(self, data: bytes) -> None:
-        """Send a piece."""
+        """Send some data."""
         if self._endpoint.drops_bookmarks:
             data = without_bookmarks(data)
         if data:
             self._later(lambda: self._deliver(data), data)
 
     def end(self, *, broken: bool) -> None:
-        """End the stream behind what was sent; a broken one ends at once."""
+        """End the stream after the data that was sent; a broken stream ends at once."""
         if broken:
             self._network.record(self._endpoint.name, "lost", f"{self._subject}: the watch broke")
             self.pipe.end(broken=True)
@@ -516,13 +516,13 @@ class WebhookExchange:
         )
         served = await call.wait(timeout)
         if not isinstance(served, Response):
-            raise MalformedResponse("a stream where a whole response was asked for")
+            raise MalformedResponse("expected a whole response, got a stream")
         network.record(name, "response", f"webhook {request.path} {served.status}", served.body)
         return served
 
 
 def described(info: RequestInfo) -> str:
-    """Name a request, such as `create configmaps prove/photos`; the same in each run."""
+    """Return a description of a request, such as `create configmaps prove/photos`, that is the same in each run."""
     resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
     name = f"{info.namespace}/{info.name}" if info.namespace else info.name
     return f"{info.verb} {resource or info.path} {name}".rstrip()

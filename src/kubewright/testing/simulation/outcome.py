@@ -1,8 +1,7 @@
-"""The state in which a run ends, without what differs between two runs that end alike.
+"""The final state of a run, without values that differ between two runs with the same result.
 
-Left out are versions, uids and times, and objects that existed before the run or that the cluster's own controllers
-created: those follow from the rest. Names
-that the API server generated are replaced by their prefix, wherever they are mentioned.
+Versions, uids and times are left out, and so are objects that existed before the run or that the cluster's own controllers
+created. Names that the API server generated are replaced by their prefix, also in references.
 """
 
 import re
@@ -23,7 +22,7 @@ _NOT_COMPARED = frozenset(
         "leases.coordination.k8s.io",
         "events",
         "events.events.k8s.io",
-        # Where webhooks are served changes with each restart of an operator that serves them itself.
+        # The addresses of webhooks change with each restart of an operator that serves them by URL.
         "mutatingwebhookconfigurations.admissionregistration.k8s.io",
         "validatingwebhookconfigurations.admissionregistration.k8s.io",
         "customresourcedefinitions.apiextensions.k8s.io",
@@ -42,7 +41,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
 
 def outcome_of(world: World, *, without: Iterable[str] = ()) -> dict[str, Any]:
-    """Return all objects by resource and key, without what differs from run to run; see the module.
+    """Return all objects by resource and key, without values that differ from run to run; see the module.
 
     Resources in `without` are left out, as are leases, Events and the registrations of webhooks.
     """
@@ -64,7 +63,7 @@ def outcome_of(world: World, *, without: Iterable[str] = ()) -> dict[str, Any]:
 
 
 class _Normalizer:
-    """Replace the values that the API server made, wherever they stand."""
+    """Replace the values that the API server generated, wherever they are used."""
 
     def __init__(self, objects: Iterable[tuple[str, JsonObject]]) -> None:
         self._generated: dict[str, str] = {}

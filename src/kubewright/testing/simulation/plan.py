@@ -1,11 +1,11 @@
-"""Faults as data: a plan is drawn from a seed, executed, printed, and can be passed again without the seed.
+"""Faults as data: a plan is drawn from a seed, run and printed, and can be run again without the seed.
 
 Each fault is a small frozen class whose fields define it completely, so that the repr of a plan reproduces it:
 
     Plan((Pause(replica=0, seconds=40.0), Crash(replica=0, request=7, when="after")), pauses=(0.5, 12.0))
 
-A plan strikes a `FaultTarget`: a simulation, or processes of an operator before any API server (`Cluster.disturbed`).
-Faults that only a simulation can inject are subclasses of `SimulationFault`.
+The faults of a plan are injected into a `FaultTarget`: a simulation, or processes of an operator that use any API server
+(`Cluster.disturbed`). Faults that only a simulation can inject are subclasses of `SimulationFault`.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ VERBS: tuple[tuple[str, ...], ...] = (
     ("delete",),
     ("create", "update"),
 )
-"""The requests that a fault affects; none means all."""
+"""Choices of the verbs that a fault affects; an empty tuple means all verbs."""
 
 
 class PlannedFault(ABC):
@@ -46,24 +46,24 @@ class PlannedFault(ABC):
         return False
 
     @abstractmethod
-    async def strike(self, target: FaultTarget) -> None:
+    async def inject(self, target: FaultTarget) -> None:
         """Inject the fault, and return when it is over."""
 
 
 class SimulationFault(PlannedFault):
-    """A fault that needs the inside of a simulation: its API server, clocks or external systems."""
+    """A fault of a part that only a simulation has: its API server, clocks or external systems."""
 
     @property
     def needs_simulation(self) -> bool:
         """Return True."""
         return True
 
-    async def strike(self, target: FaultTarget) -> None:
+    async def inject(self, target: FaultTarget) -> None:
         """Inject the fault; raise UnsupportedFault outside of a simulation."""
-        await self.strike_simulation(_simulation(target, self))
+        await self.inject_into_simulation(_simulation(target, self))
 
     @abstractmethod
-    async def strike_simulation(self, sim: Simulation) -> None:
+    async def inject_into_simulation(self, sim: Simulation) -> None:
         """Inject the fault into a simulation, and return when it is over."""
 
 
@@ -72,13 +72,13 @@ def _simulation(target: FaultTarget, *faults: PlannedFault) -> Simulation:
     if isinstance(target, Simulation):
         return target
     raise UnsupportedFault(
-        f"{', '.join(map(repr, faults))}: only a simulation can inject this, not a proxy before an API server. "
+        f"{', '.join(map(repr, faults))}: only a simulation can inject this, not a proxy in front of an API server. "
         "Use `draw_plan(chance, draws=PORTABLE)`, or run the plan in a simulation"
     )
 
 
 def _replica(target: FaultTarget, number: int) -> FaultReplica:
-    """Return a replica by a number that may be larger than there are replicas."""
+    """Return the replica with this number, modulo the number of replicas."""
     return target.replicas[number % len(target.replicas)]
 
 
@@ -88,13 +88,13 @@ def _retry_after(target: FaultTarget, seconds: int | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Crash(PlannedFault):
-    """A replica ends at its n-th request from now, which is lost or was carried out."""
+    """A replica crashes at its n-th request from now: before the request is carried out, or after it."""
 
     replica: int
     request: int
     when: Moment
 
-    async def strike(self, target: FaultTarget) -> None:
+    async def inject(self, target: FaultTarget) -> None:
         """Schedule the crash."""
         _replica(target, self.replica).crash_at(self.request, self.when)
 
@@ -106,8 +106,8 @@ class LoseResponse(PlannedFault):
     replica: int
     request: int
 
-    async def strike(self, target: FaultTarget) -> None:
-        """Schedule the loss."""
+    async def inject(self, target: FaultTarget) -> None:
+        """Schedule the lost response."""
         _replica(target, self.replica).lose_response_at(self.request)
 
 
@@ -120,35 +120,35 @@ class RefuseRequest(PlannedFault):
     status: int
     retry_after: int | None = None
 
-    async def strike(self, target: FaultTarget) -> None:
-        """Schedule the refusal."""
+    async def inject(self, target: FaultTarget) -> None:
+        """Schedule the failure."""
         retry_after = _retry_after(target, self.retry_after)
         _replica(target, self.replica).refuse_at(self.request, self.status, retry_after)
 
 
 @dataclass(frozen=True, slots=True)
 class PauseAt(SimulationFault):
-    """The replica that sends a request next is paused just before it, or when it was carried out.
+    """The replica that sends a given request next is paused just before the request, or after it was carried out.
 
-    `request` names it as crash points do: `create configmaps prove/photos`, or `Registry: create photos`.
+    `request` describes it as crash points do: `create configmaps prove/photos`, or `Registry: create photos`.
     """
 
     request: str
     when: Moment
     pause: float
 
-    async def strike_simulation(self, sim: Simulation) -> None:
+    async def inject_into_simulation(self, sim: Simulation) -> None:
         """Schedule the pause."""
         sim.network.pauses[self.request] = self.when, self.pause
 
 
 @dataclass(frozen=True, slots=True)
 class PauseLeader(PlannedFault):
-    """The replica that holds the lease is paused, long enough for another to take over."""
+    """The replica that holds the lease is paused, long enough for another replica to take over."""
 
     seconds: float
 
-    async def strike(self, target: FaultTarget) -> None:
+    async def inject(self, target: FaultTarget) -> None:
         """Pause it."""
         replica = await target.leader()
         if replica is not None:
@@ -159,12 +159,12 @@ class PauseLeader(PlannedFault):
 
 @dataclass(frozen=True, slots=True)
 class Pause(PlannedFault):
-    """A replica is paused, as by SIGSTOP, and continues where it was."""
+    """A replica is paused as by SIGSTOP, and then resumed."""
 
     replica: int
     seconds: float
 
-    async def strike(self, target: FaultTarget) -> None:
+    async def inject(self, target: FaultTarget) -> None:
         """Pause it."""
         replica = _replica(target, self.replica)
         replica.pause()
@@ -174,7 +174,7 @@ class Pause(PlannedFault):
 
 @dataclass(frozen=True, slots=True)
 class Refuse(PlannedFault):
-    """The API server responds with an error instead of doing anything."""
+    """The API server responds with an error and carries nothing out."""
 
     status: int
     verbs: tuple[str, ...]
@@ -182,7 +182,7 @@ class Refuse(PlannedFault):
     seconds: float
     retry_after: int | None = None
 
-    async def strike(self, target: FaultTarget) -> None:
+    async def inject(self, target: FaultTarget) -> None:
         """Refuse the operators' requests."""
         match = target.operators(verbs=self.verbs)
         retry_after = _retry_after(target, self.retry_after)
@@ -192,15 +192,15 @@ class Refuse(PlannedFault):
 
 @dataclass(frozen=True, slots=True)
 class Lose(PlannedFault):
-    """Connections break before the request was carried out, or after that and before the response."""
+    """Connections break before the request is carried out, or after that and before the response."""
 
     when: Moment
     verbs: tuple[str, ...]
     times: int
     seconds: float
 
-    async def strike(self, target: FaultTarget) -> None:
-        """Break connections of operators."""
+    async def inject(self, target: FaultTarget) -> None:
+        """Break the connections of operators."""
         match = target.operators(verbs=self.verbs)
         with target.faults.add(match=match, fail="reset", when=self.when, times=self.times):
             await asyncio.sleep(target.duration(self.seconds))
@@ -214,7 +214,7 @@ class Slow(PlannedFault):
     verbs: tuple[str, ...]
     seconds: float
 
-    async def strike(self, target: FaultTarget) -> None:
+    async def inject(self, target: FaultTarget) -> None:
         """Delay the operators' requests."""
         with target.faults.add(match=target.operators(verbs=self.verbs), delay=target.duration(self.delay)):
             await asyncio.sleep(target.duration(self.seconds))
@@ -227,15 +227,15 @@ class CutWatches(PlannedFault):
     how: Literal["end", "reset", "expire"]
     times: int
     compact: bool = False
-    """Whether the API server forgets its history too, so that no watch can be resumed: in simulations only."""
+    """Whether the API server's history is also compacted, so that no watch can be resumed; only in simulations."""
 
     @property
     def needs_simulation(self) -> bool:
-        """Return True if the history is forgotten."""
+        """Return True if the history is compacted."""
         return self.compact
 
-    async def strike(self, target: FaultTarget) -> None:
-        """Cut them, several times in a row."""
+    async def inject(self, target: FaultTarget) -> None:
+        """Cut the watches, several times in a row."""
         for _ in range(self.times):
             if self.compact:
                 _simulation(target, self).server.compact()
@@ -249,8 +249,8 @@ class DropBookmarks(PlannedFault):
 
     seconds: float
 
-    async def strike(self, target: FaultTarget) -> None:
-        """Leave bookmarks out."""
+    async def inject(self, target: FaultTarget) -> None:
+        """Drop bookmarks."""
         for replica in target.replicas:
             replica.endpoint.drops_bookmarks = True
         await asyncio.sleep(target.duration(self.seconds))
@@ -260,13 +260,13 @@ class DropBookmarks(PlannedFault):
 
 @dataclass(frozen=True, slots=True)
 class HoldEvents(PlannedFault):
-    """Events of watches arrive late and all together."""
+    """Watch events arrive late and all together."""
 
     replica: int
     seconds: float
 
-    async def strike(self, target: FaultTarget) -> None:
-        """Hold events back."""
+    async def inject(self, target: FaultTarget) -> None:
+        """Hold watch events back."""
         endpoint = _replica(target, self.replica).endpoint
         endpoint.holds_events = True
         await asyncio.sleep(target.duration(self.seconds))
@@ -275,13 +275,13 @@ class HoldEvents(PlannedFault):
 
 @dataclass(frozen=True, slots=True)
 class SecondServer(SimulationFault):
-    """Two API servers are behind one address, and the caches of one are behind."""
+    """Two API servers share one address, and the watch cache of one of them is stale."""
 
     share: float
     seconds: float
 
-    async def strike_simulation(self, sim: Simulation) -> None:
-        """Let a second server respond to some requests."""
+    async def inject_into_simulation(self, sim: Simulation) -> None:
+        """Send a share of the requests to a second server."""
 
         def second(context: RequestContext) -> bool:
             return SECOND_SERVER in context.request.headers
@@ -302,8 +302,8 @@ class WebhooksAway(SimulationFault):
 
     seconds: float
 
-    async def strike_simulation(self, sim: Simulation) -> None:
-        """Refuse connections to them."""
+    async def inject_into_simulation(self, sim: Simulation) -> None:
+        """Refuse connections to the webhooks."""
         names = {replica.name for replica in sim.replicas}
         sim.network.unreachable |= names
         await asyncio.sleep(self.seconds)
@@ -312,14 +312,14 @@ class WebhooksAway(SimulationFault):
 
 @dataclass(frozen=True, slots=True)
 class FailExternal(SimulationFault):
-    """Calls to simulated external systems fail: without an effect, or with one that is not reported."""
+    """Calls to simulated external systems fail: without an effect, or after they were carried out."""
 
     when: Moment
     times: int
     seconds: float
 
-    async def strike_simulation(self, sim: Simulation) -> None:
-        """Let them fail."""
+    async def inject_into_simulation(self, sim: Simulation) -> None:
+        """Make the calls fail."""
         fault = ExternalFault(self.when, self.times)
         sim.externals.faults.append(fault)
         await asyncio.sleep(self.seconds)
@@ -333,7 +333,7 @@ class SlowExternal(SimulationFault):
     delay: float
     seconds: float
 
-    async def strike_simulation(self, sim: Simulation) -> None:
+    async def inject_into_simulation(self, sim: Simulation) -> None:
         """Delay each call."""
         sim.externals.delay += self.delay
         await asyncio.sleep(self.seconds)
@@ -347,23 +347,23 @@ class JumpClock(SimulationFault):
     replica: int
     by: float
 
-    async def strike_simulation(self, sim: Simulation) -> None:
-        """Move it."""
+    async def inject_into_simulation(self, sim: Simulation) -> None:
+        """Change the clock."""
         sim.replicas[self.replica % len(sim.replicas)].jump_clock(self.by)
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreBackup(SimulationFault):
-    """The cluster's data is taken back to what it was some time ago.
+    """The cluster's data is restored from a backup that is `seconds` old.
 
-    `lost` is how many writes of others are lost with it. An operator notices a restored cluster by the revision that
-    goes back; a cluster that has passed the old revision before anything looks is like one that was never restored.
+    `lost` is the number of writes of other clients that are lost with it. An operator detects a restored cluster by a
+    revision that is lower than before. It cannot detect a cluster whose revision is already higher again when it looks.
     """
 
     seconds: float
     lost: int = 10_000
 
-    async def strike_simulation(self, sim: Simulation) -> None:
+    async def inject_into_simulation(self, sim: Simulation) -> None:
         """Take a backup, wait, and restore it."""
         backup = sim.backup()
         sim.server.store.revision += self.lost
@@ -373,7 +373,7 @@ class RestoreBackup(SimulationFault):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Faults one after the other, each some seconds after the one before; long ones overlap."""
+    """A list of faults; each starts some seconds after the previous one, so long faults overlap."""
 
     faults: tuple[PlannedFault, ...]
     pauses: tuple[float, ...]
@@ -381,7 +381,7 @@ class Plan:
     async def run(self, target: FaultTarget) -> None:
         """Execute the plan; return when the last fault is over.
 
-        Raise UnsupportedFault before the first fault if one of them needs a simulation and the target is none.
+        Raise UnsupportedFault before the first fault if the target is not a simulation and one of the faults needs one.
         """
         if needing := [fault for fault in self.faults if fault.needs_simulation]:
             _simulation(target, *needing)
@@ -389,13 +389,13 @@ class Plan:
             for pause, fault in zip(self.pauses, self.faults, strict=True):
                 await asyncio.sleep(target.duration(pause))
                 target.record_fault(repr(fault))
-                group.create_task(_strike(fault, target))
+                group.create_task(_inject(fault, target))
         target.record_fault("all faults are over")
 
 
-async def _strike(fault: PlannedFault, target: FaultTarget) -> None:
+async def _inject(fault: PlannedFault, target: FaultTarget) -> None:
     with target.active(fault):
-        await fault.strike(target)
+        await fault.inject(target)
 
 
 Draw = Callable[[random.Random], PlannedFault]
@@ -435,7 +435,7 @@ PORTABLE: Sequence[Draw] = (
     lambda c: CutWatches(c.choice(["end", "reset", "expire"]), c.randint(1, 3)),
     *_WATCHES,
 )
-"""Those of the common faults that need no simulation: such a plan also runs in `Cluster.disturbed`, on any API server."""
+"""The common faults that need no simulation: a plan of them also runs in `Cluster.disturbed`, on any API server."""
 WEBHOOKS: Sequence[Draw] = (lambda c: WebhooksAway(_duration(c)),)
 """Faults for operators with webhooks: `draw_plan(chance, draws=[*COMMON, *WEBHOOKS])`."""
 EXTERNAL_SYSTEMS: Sequence[Draw] = (
@@ -449,7 +449,7 @@ BACKUPS: Sequence[Draw] = (lambda c: RestoreBackup(_duration(c)),)
 
 
 def draw_plan(chance: random.Random, count: int = 6, draws: Sequence[Draw] = COMMON) -> Plan:
-    """Draw a plan of so many faults."""
+    """Return a random plan of `count` faults."""
     faults = tuple(chance.choice(draws)(chance) for _ in range(count))
     pauses = tuple(round(chance.choice([0.0, 0.05, 1.0, 15.0]) * chance.uniform(0.5, 1.5), 3) for _ in faults)
     return Plan(faults, pauses)

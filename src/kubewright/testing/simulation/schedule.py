@@ -1,19 +1,19 @@
-"""The order in which messages arrive, under control: each run follows the default order except in some chosen steps.
+"""Control the order in which messages arrive: a run follows the default order except in some chosen steps.
 
-Without a schedule each message takes a time that the seed draws. With one, messages between operators and the API server
-wait in channels: one for each watch, one for each request and its response. A channel delivers in order. Whenever
-nothing else is left to run, one channel delivers its first message; no time passes by that. The clock moves when
-all channels are empty, so messages are faster than every timer.
+Without a schedule, each message has a random delay from the seed. With a schedule, messages between operators and the API
+server wait in channels: one for each watch, one for each request and its response. A channel delivers in order. Whenever
+nothing else can run, one channel delivers its first message; this takes no time. The clock moves when all channels are
+empty, so messages are faster than every timer.
 
 A step at which there is more than one possibility is a choice point. The default is the message that was sent first.
 A `Deviation` takes another possibility at one choice point:
 
-- a message of another channel. The channels that were before it are held back: they deliver again when nothing else
-  is left in transit, in their old order, or when a later deviation takes one of them.
-- an offer: something that the scenario would do by itself when the operator is at rest, such as the next change.
-- a crash of the operator, offered whenever the next message is a write or the response to one.
+- a message of another channel. The channels before it are held back: they deliver again when nothing else is in transit,
+  in their old order, or when a later deviation takes one of them.
+- an offer: a step that the scenario would otherwise take when the operator has settled, such as the next change.
+- a crash of the operator, which is possible whenever the next message is a write or the response to a write.
 
-Each order of deliveries can be reached by enough deviations: at every choice point, every channel can be taken.
+Each order of deliveries can be reached with enough deviations: at every choice point, every channel can be taken.
 The same deviations give the same run, bit for bit.
 """
 
@@ -29,7 +29,7 @@ MessageKind = Literal["request", "response", "event"]
 
 
 class Deviation(msgspec.Struct, frozen=True, gc=False):
-    """Take another possibility than the default at a choice point; points are counted from 0."""
+    """A choice other than the default at a choice point; choice points are numbered from 0."""
 
     point: int
     choice: int
@@ -46,7 +46,7 @@ class ChoicePoint(msgspec.Struct, frozen=True, gc=False):
 
 
 class Message(msgspec.Struct, frozen=True, eq=False):
-    """Something in transit."""
+    """A message in transit."""
 
     number: int
     channel: str
@@ -64,7 +64,7 @@ class Message(msgspec.Struct, frozen=True, eq=False):
 
 
 class TakenDeviation(msgspec.Struct, frozen=True):
-    """What a deviation did: at which time, what came, and before which messages of the default order."""
+    """The effect of a deviation: its time, what was delivered, and before which messages of the default order."""
 
     time: float
     kind: Literal["message", "offer", "crash"]
@@ -88,7 +88,7 @@ class MessageSchedule:
         self._sent = 0
         self._offers: dict[str, Callable[[], None]] = {}
         self.exploring: bool = False
-        """Whether steps are choice points now; otherwise the default is taken."""
+        """Whether steps are choice points now; otherwise the default is chosen."""
         self.points: list[ChoicePoint] = []
         """The choice points so far."""
         self.taken: list[TakenDeviation] = []
@@ -96,8 +96,8 @@ class MessageSchedule:
         self.crash: Callable[[], None] | None = None
         """Ends the operator, if crashes are among the possibilities."""
         self.state: Callable[[Sequence[Message], Sequence[str]], bytes] | None = None
-        """Returns the hash of the state at a choice point behind the last deviation, for what is in transit and which
-        channels are held back; it may raise to end the run."""
+        """Returns the hash of the state at a choice point after the last deviation, with the messages in transit and the
+        channels that are held back; it may raise to end the run."""
         loop.on_idle = self._step
 
     def send(
@@ -123,26 +123,26 @@ class MessageSchedule:
         )
 
     def offer(self, text: str, take: Callable[[], None]) -> None:
-        """Offer something that the scenario does later by itself."""
+        """Offer a step that the scenario would otherwise take later."""
         self._offers[text] = take
 
     @property
     def offers(self) -> list[str]:
-        """What the scenario offers now."""
+        """The steps that the scenario offers now."""
         return list(self._offers)
 
     def withdraw_offers(self) -> None:
-        """End all offers: the scenario goes on."""
+        """Remove all offers: the scenario continues."""
         self._offers.clear()
 
     def _step(self) -> bool:
-        """Deliver one message, or do what a deviation says; return False if nothing is in transit."""
+        """Deliver one message, or carry out a deviation; return False if nothing is in transit."""
         heads = self._heads()
         if not heads:
             self._held.clear()
             return False
         self._loop.ticks += 1
-        # So random numbers follow from the number of the step: two runs that meet in one state go on alike.
+        # Random numbers depend on the number of the step, so two runs that reach the same state continue in the same way.
         self._loop.reseed(f"step {self._loop.ticks}")
         choice = 0
         if self.exploring and not heads[0].urgent:
@@ -176,7 +176,7 @@ class MessageSchedule:
         return choice
 
     def _offered(self, chosen: str, first: Message) -> None:
-        """Do what the scenario offers."""
+        """Take an offered step of the scenario."""
         self._note("offer", chosen, (first,))
         take = self._offers[chosen]
         self._offers.clear()
@@ -217,7 +217,7 @@ class MessageSchedule:
         elif place:
             del self._held[chosen.channel]
         else:
-            # Only channels that were held back are left: all of them deliver again.
+            # Only held-back channels have messages: all of them deliver again.
             self._held.clear()
         self._remove(chosen)
         self._loop.call_soon(chosen.deliver, *chosen.args, context=chosen.context)
@@ -245,7 +245,7 @@ _event_decoder = msgspec.json.Decoder(_WatchEvent)
 
 
 def describe(message: Message) -> str:
-    """Describe a message in a few words."""
+    """Return a short description of a message."""
     match message.kind:
         case "request":
             return f"the request `{message.subject}`"

@@ -1,4 +1,4 @@
-"""Simulations as tests: one per seed, and how to repeat the one that failed."""
+"""Simulations as pytest tests: one for each seed; a failure prints the command that repeats it."""
 
 from collections.abc import Awaitable, Callable
 
@@ -10,9 +10,9 @@ from kubewright.testing.simulation.simulation import Simulation, simulate
 def simulated(
     *, seeds: int = 10, workloads: bool = False
 ) -> Callable[[Callable[[Simulation], Awaitable[None]]], Callable[..., None]]:
-    """Make a test of a scenario, run once for each of the first `seeds` seeds.
+    """Return a decorator that makes a scenario a test, which runs once for each of the first `seeds` seeds.
 
-    `pytest --seeds 1000` runs more of them, `pytest --seed 17` runs that one.
+    `pytest --seeds 1000` runs more seeds, `pytest --seed 17` runs only this one.
     """
 
     def decorate(scenario: Callable[[Simulation], Awaitable[None]]) -> Callable[..., None]:

@@ -3,8 +3,8 @@
     def scenario(sim): ...            an async function
     simulate(scenario, seed=7)        runs it; the same seed gives the same trace, bit for bit
 
-The API server, its controllers and each replica of an operator are processes of a `SimulationLoop`. They meet over a
-`SimulatedNetwork`. The test itself is outside: its requests take no time.
+The API server, its controllers and each replica of an operator are processes of a `SimulationLoop`. They communicate over
+a `SimulatedNetwork`. The test itself is not one of them: its requests take no time.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from kubewright.http.network import NETWORK
 from kubewright.manager import Manager, ManagerOptions, WebhookOptions
 from kubewright.testing.accounts import grant
 from kubewright.testing.cluster import Cluster
-from kubewright.testing.operator_program import unrest_of
+from kubewright.testing.operator_program import busy_controllers
 from kubewright.testing.releases import selected_release
 from kubewright.testing.simulation.blocking import BlockDetector
 from kubewright.testing.simulation.determinism import Determinism, UidsByName
@@ -62,7 +62,7 @@ RESTART_AFTER = 1.0
 """Seconds until a crashed operator is started again, as a kubelet would."""
 LONGEST_RESTART = 300.0
 QUIET = 120.0
-"""Seconds without a write after which an operator without failed keys is at rest: longer than a watch is away."""
+"""Seconds without a write after which an idle operator counts as settled: longer than a watch may be closed."""
 NAMESPACE = "test"
 """The namespace of the operators' own objects, and of a scenario's objects unless it creates other namespaces."""
 OPTIONS = ManagerOptions(
@@ -84,11 +84,11 @@ def simulate(
     garbage_collector: bool = True,
     feature_gates: Mapping[str, bool] | None = None,
 ) -> R:
-    """Run a scenario on a cluster of its own and return what it returns.
+    """Run a scenario on a new cluster and return its result.
 
-    `workloads` brings the dev cluster's Deployments, Pods and so on; without them only namespaces and the garbage
-    collector work, which is several times as fast. Without the `garbage_collector`, which watches all kinds, a scenario of
-    days is again several times as fast. `feature_gates` are those of the API server.
+    With `workloads` the dev cluster's controllers run: Deployments, Pods and so on. Without them only the controllers of
+    namespaces and of garbage collection run, which is several times as fast. Without the `garbage_collector`, which
+    watches all kinds, a scenario of days is again several times as fast. `feature_gates` are those of the API server.
     """
     _warm_up(workloads, garbage_collector)
     loop = SimulationLoop()
@@ -97,7 +97,7 @@ def simulate(
         simulation = Simulation(loop, seed)
         loop.explain = simulation.explain
         loop.run_until_complete(simulation.start_cluster(workloads, garbage_collector, feature_gates))
-        # What is done once per process, such as an import, must not shift the numbers of this run.
+        # Work that is done once per process, such as an import, must not change the random numbers of this run.
         determinism.reseed("scenario")
         return loop.run_until_complete(simulation.run(scenario))
 
@@ -111,7 +111,7 @@ def simulate(
 
 @cache
 def _warm_up(workloads: bool, garbage_collector: bool) -> None:
-    """Do once what each process does once, such as reading tables, so that the first run is like the others."""
+    """Do the work that is done once per process, such as reading tables, so that the first run is like the others."""
     loop = SimulationLoop()
     with Determinism(0, loop):
         try:
@@ -147,21 +147,24 @@ class Replica:
         self.clock_offset: float = 0.0
         self.started_at: float = 0.0
         self.exits: list[Exception] = []
-        """The exception each time that the operator ended by itself."""
+        """The exceptions with which the operator ended by itself."""
 
     @property
     def running(self) -> bool:
-        """Return True while it has a process."""
+        """Return True while its process runs."""
         return self.process is not None and not self.process.crashed
 
-    def unrest(self) -> str:
-        """Return why it is not idle: it does not run, or has keys in flight, queued or in backoff."""
+    def busy_reason(self) -> str:
+        """Return why the replica is not idle, or an empty string.
+
+        It is not idle if it does not run, or has keys in flight, queued or in backoff.
+        """
         if not self.running or self.manager is None or not self.manager.synced.is_set():
             return f"{self.name} does not run"
-        return unrest_of(self.manager, self.name)
+        return busy_controllers(self.manager, self.name)
 
     def match(self, **which: Any) -> Callable[[RequestContext], bool]:
-        """Match requests of this replica alone, narrowed as by `Match`."""
+        """Return a function that matches requests of this replica with the fields of `Match`."""
         wanted = Match(**which)
 
         def matches(context: RequestContext) -> bool:
@@ -170,28 +173,28 @@ class Replica:
         return matches
 
     def crash(self) -> None:
-        """End it at once, without any `finally`; it is started again soon."""
+        """End the process at once, without running any `finally`; it is started again soon."""
         if self.process is not None and self.running:
             self.process.crash()
             self._crashed()
 
     def restart(self) -> None:
-        """End it as a crash does, on purpose, such as for a new version; it is started again soon."""
+        """Restart the process without a graceful shutdown, as for a new version; the trace shows no crash."""
         if self.process is not None and self.running:
             self.process.crash()
             self._simulation.record(self.name, "restart", "")
             self._ended.set()
 
     def crash_at(self, request: int, when: Moment = "before") -> None:
-        """Crash it at its n-th request from now: before the API server sees it, or after it was carried out."""
+        """Crash the replica at its n-th request from now: before the API server sees it, or after it was carried out."""
         self.endpoint.crash_at[self.endpoint.requests + request] = when
 
     def lose_response_at(self, request: int) -> None:
-        """Lose the response to its n-th request from now, which is carried out."""
+        """Lose the response to the n-th request from now, after the request was carried out."""
         self.endpoint.lose_at.add(self.endpoint.requests + request)
 
     def refuse_at(self, request: int, status: int, retry_after: int | None = None) -> None:
-        """Fail its n-th request from now with a status; a call to an external system fails without an effect."""
+        """Fail the n-th request from now with a status code; a call to an external system fails without an effect."""
         number = self.endpoint.requests + request
         self.endpoint.refuse_at.add(number)
 
@@ -202,31 +205,31 @@ class Replica:
         self._simulation.faults.add(match=matches, fail=status, retry_after=retry_after, times=1)
 
     def pause(self) -> None:
-        """Stop it as SIGSTOP does; its connections stay open."""
+        """Stop the process as SIGSTOP does; its connections stay open."""
         if self.process is not None:
             self.process.pause()
             self._simulation.record(self.name, "pause", "")
 
     def pause_for(self, seconds: float) -> None:
-        """Stop it as SIGSTOP does, and let it go on after some seconds."""
+        """Stop the process as SIGSTOP does, and resume it after some seconds."""
         self.pause()
-        # Not as part of its own process, which is paused.
+        # In another context, because callbacks of a paused process do not run.
         self._simulation.loop.call_later(seconds, self.resume, context=Context())
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Resume the process as SIGCONT does."""
         if self.process is not None and self.process.paused:
             self._simulation.record(self.name, "resume", "")
             self.process.resume()
 
     def jump_clock(self, seconds: float) -> None:
-        """Move the wall clock of its machine, forwards or backwards; it keeps that over restarts."""
+        """Change the wall clock of its machine, forwards or backwards; restarts do not reset it."""
         self.clock_offset += seconds
         if self.process is not None:
             self.process.clock_offset = self.clock_offset
 
     async def stop(self) -> None:
-        """Stop it as SIGTERM does and wait for its end; it is not started again."""
+        """Stop the process as SIGTERM does and wait until it has ended; it is not started again."""
         self._wanted = False
         if self.running and self._work is not None:
             self._work.cancel()
@@ -234,7 +237,7 @@ class Replica:
         self._ended.set()
 
     async def run(self) -> None:
-        """Keep it running until it is stopped, with pauses that grow as those of a kubelet."""
+        """Restart the process until `stop` is called, with a growing delay as a kubelet does."""
         pause = RESTART_AFTER
         while self._wanted:
             self._ended.clear()
@@ -282,7 +285,7 @@ class Replica:
             pass
         except Exception as error:
             if process.crashed:
-                # Its coroutines are closed after the run; what they raise then is no part of it.
+                # Its coroutines are closed after the run; exceptions that they raise then are ignored.
                 return
             self.exits.append(error)
             _log.warning("%s ended: %r", self.name, error)
@@ -297,7 +300,7 @@ class Replica:
         self._ended.set()
 
     async def wait_ready(self, within: float = 600.0) -> None:
-        """Wait until it is ready: its caches are filled and, with leader election, it leads."""
+        """Wait until the replica is ready: its caches are synced and, with leader election, it is the leader."""
         await self._simulation.until(
             lambda: self.running and self.manager is not None and self.manager.ready.is_set(),
             f"{self.name} works",
@@ -323,9 +326,9 @@ class Simulation:
         """Called with the name of a replica and its manager, each time that the replica starts."""
         self.on_exit: list[Callable[[str, Exception], None]] = []
         """Called with the name of a replica and the exception with which it ended by itself."""
-        self.striking: Counter[type] = Counter()
+        self.active_faults: Counter[type] = Counter()
         """How many faults of a plan are active now, by class."""
-        self.struck_at: dict[type, float] = {}
+        self.fault_times: dict[type, float] = {}
         """When a fault of a class was active last."""
         self._supervisors: list[asyncio.Task[None]] = []
 
@@ -345,7 +348,7 @@ class Simulation:
         await self.loop.create_task(self._dev.__aenter__(), context=context)
 
     async def run(self, scenario: Scenario[R]) -> R:
-        """Run the scenario; what is left then is dropped with the loop."""
+        """Run the scenario; tasks that still run at its end are dropped with the loop."""
         NETWORK.set(self.network)
         EXTERNALS.set(self.externals)
         UID_SOURCE.set(UidsByName())
@@ -362,7 +365,7 @@ class Simulation:
         self.cluster: Cluster = Cluster(
             "embedded", self.client, self.config, Path("none"), NAMESPACE, self.server.faults
         )
-        """The same as in tests of other kinds: `create`, `get`, `eventually` and so on."""
+        """The test cluster, with the same methods as in other tests: `create`, `get`, `eventually` and so on."""
         return await scenario(self)
 
     @property
@@ -372,11 +375,11 @@ class Simulation:
 
     @property
     def faults(self) -> Faults:
-        """Faults of the API server, for requests that `Replica.match` or `operators` matches."""
+        """Faults of the API server, for the requests that `Replica.match` or `operators` matches."""
         return self.server.faults
 
     def operators(self, **which: Any) -> Callable[[RequestContext], bool]:
-        """Match requests of operators alone, not those of the test or of the cluster, narrowed as by `Match`."""
+        """Return a function that matches requests of operators, not of the test or the cluster, with the fields of `Match`."""
         wanted = Match(**which)
 
         def matches(context: RequestContext) -> bool:
@@ -394,12 +397,11 @@ class Simulation:
         options: ManagerOptions = OPTIONS,
         elect: bool = True,
     ) -> list[Replica]:
-        """Install what an operator needs and run replicas of it, each with an operator that `make` makes.
+        """Install the CRDs and roles of an operator and run replicas of it, each with an operator that `make` returns.
 
-        They run as a ServiceAccount that may do what the operator declares. Several replicas elect a leader,
-        or with `elect=False` all of them work at once.
-        `kinds` are custom resources that the operator uses and does not bring; `namespaces` is where it looks, by
-        default everywhere.
+        They run as a ServiceAccount with only the permissions that the operator declares. Several replicas elect a leader;
+        with `elect=False` all of them work at once. `kinds` are custom kinds that the operator uses and whose CRDs it does
+        not install. `namespaces` are the namespaces that it watches, by default all.
         """
         operator = make()
         await self.cluster.install(operator, *kinds)
@@ -417,32 +419,32 @@ class Simulation:
         return made
 
     async def until(self, holds: Callable[[], object], what: str, within: float = 600.0) -> None:
-        """Wait until a condition of this process holds; it costs no request."""
+        """Wait until a condition holds, without sending a request; `what` describes it in the error message."""
         try:
             async with asyncio.timeout(within):
                 while not holds():  # noqa: ASYNC110 (there is no event to wait for)
                     await asyncio.sleep(_POLL)
         except TimeoutError:
             raise AssertionError(
-                f"within {within:g} s it did not happen that {what}\n{self.explain()}"
+                f"timed out after {within:g} s while waiting until {what}\n{self.explain()}"
             ) from None
 
     async def settled(self, *, quiet: float = QUIET, within: float = 20_000.0) -> None:
-        """Wait until every replica runs, has nothing to do or to repeat, and has written nothing for a while.
+        """Wait until every replica runs, has no key queued or retried, and has written nothing for `quiet` seconds.
 
-        Fail if that does not happen.
+        Raise AssertionError after `within` seconds.
         """
         began = self.loop.time()
         while True:
             left = max(began, self.world.last_work, self.externals.last_change) + quiet - self.loop.time()
-            busy = [found for replica in self.replicas if (found := replica.unrest())]
+            busy = [found for replica in self.replicas if (found := replica.busy_reason())]
             if left <= 0 and not busy:
                 return
             if self.loop.time() > began + within:
                 raise AssertionError(
                     f"operators still write after {within:g} s:\n{self.world.last_writes()}"
                     if left > 0
-                    else f"not at rest within {within:g} s: {', '.join(busy)}\n{self.explain()}"
+                    else f"operators did not settle within {within:g} s: {', '.join(busy)}\n{self.explain()}"
                 )
             await asyncio.sleep(max(left, quiet / 4))
 
@@ -459,39 +461,39 @@ class Simulation:
         )
 
     def duration(self, seconds: float) -> float:
-        """Return the seconds as they are: virtual time costs nothing."""
+        """Return the seconds unchanged: virtual time costs nothing."""
         return seconds
 
     @contextmanager
     def active(self, fault: object) -> Generator[None]:
         """Count a fault of a plan as active while the context is open."""
         kind = type(fault)
-        self.striking[kind] += 1
-        self.struck_at[kind] = self.loop.time()
+        self.active_faults[kind] += 1
+        self.fault_times[kind] = self.loop.time()
         try:
             yield
         finally:
-            self.striking[kind] -= 1
-            self.struck_at[kind] = self.loop.time()
+            self.active_faults[kind] -= 1
+            self.fault_times[kind] = self.loop.time()
 
     def record_fault(self, what: str) -> None:
-        """Add what a plan does to the trace."""
+        """Add a fault of a plan to the trace."""
         self.record("test", "fault", what)
 
     def disturbed_since(self, time: float, *faults: type) -> bool:
-        """Return True if a fault of a plan, of these classes if any are named, was active at or after a time."""
-        found = [kind for kind in self.struck_at if not faults or issubclass(kind, faults)]
-        return any(self.striking[kind] or self.struck_at[kind] >= time for kind in found)
+        """Return True if a fault of a plan was active at or after a time; `faults` limits it to some classes."""
+        found = [kind for kind in self.fault_times if not faults or issubclass(kind, faults)]
+        return any(self.active_faults[kind] or self.fault_times[kind] >= time for kind in found)
 
     def cluster_timers(self) -> list[tuple[float, str]]:
-        """Return when the cluster's own controllers do something next, and what."""
+        """Return when the cluster's own controllers do something next, and a description of it."""
         return [
             (when, getattr(callback, "__qualname__", type(callback).__name__))
             for when, (callback, _) in self.loop.timers_of(self._cluster_process)
         ]
 
     def control(self, deviations: Sequence[Deviation]) -> MessageSchedule:
-        """Deliver the messages of operators in the default order from now on, but for some deviations."""
+        """Deliver the messages of operators in the default order from now on, except for these deviations."""
         self.network.schedule = MessageSchedule(self.loop, deviations)
         return self.network.schedule
 
@@ -500,16 +502,16 @@ class Simulation:
         self.record("test", "change", what)
 
     def invariant(self, check: Callable[[World, Write], None]) -> Callable[[World, Write], None]:
-        """Call a function after every write; an AssertionError of it ends the run."""
+        """Call a function after every write; if it raises AssertionError, the run fails."""
         self.world.invariants.append(check)
         return check
 
     def backup(self) -> Backup:
-        """Copy the state of the cluster, as a backup of etcd does."""
+        """Return a copy of the cluster's state, as a backup of etcd."""
         return self.server.store.backup()
 
     def restore(self, backup: Backup) -> None:
-        """Put the cluster back to a backup: older objects, an older revision, and all watches cut."""
+        """Restore the cluster from a backup: older objects, an older revision, and all watches are closed."""
         self.server.store.restore(backup)
         self.faults.catch_up()
         self.world.reread()
@@ -517,18 +519,20 @@ class Simulation:
 
     def _forbidden(self, process: str, why: str) -> None:
         if process in self.world.operators:
-            self.loop.abort(AssertionError(f"{process} asked for what its declarations do not allow: {why}"))
+            self.loop.abort(
+                AssertionError(f"{process} sent a request that its declarations do not allow: {why}")
+            )
 
     def record(self, process: str, what: What, subject: str, data: bytes = b"") -> None:
         """Add to the trace."""
         self.trace.add(self.loop.stamp(), process, what, subject, data)
 
     def exchange(self, endpoint: SimulatedConnection, process: SimulatedProcess | None) -> ApiExchange:
-        """Make the way of one client to the API server."""
+        """Return a new connection of a client to the API server."""
         return ApiExchange(self.network, endpoint, process, self._cluster_process, self.server.handle)
 
     def explain(self) -> str:
-        """Describe what happened last, for errors."""
+        """Return the last writes and the end of the trace as text, for error messages."""
         world = getattr(self, "world", None)
         writes = world.last_writes() if isinstance(world, World) else ""
-        return f"the last writes:\n{writes}\nand everything that happened last:\n{self.trace.tail()}"
+        return f"the last writes:\n{writes}\nthe last entries of the trace:\n{self.trace.tail()}"

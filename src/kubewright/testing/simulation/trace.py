@@ -1,4 +1,4 @@
-"""What happened in a run, in order: requests, responses, watch events, writes, faults and the lives of processes."""
+"""What happened in a run, in order: requests, responses, watch events, writes, faults, starts and ends of processes."""
 
 import hashlib
 import re
@@ -25,14 +25,14 @@ What = Literal[
     "change",
 ]
 
-# Keys and certificates come from OpenSSL, whose random numbers no seed reaches.
+# Keys and certificates are created by OpenSSL, whose random numbers cannot be seeded.
 _CERTIFICATES = re.compile(rb'"(caBundle|ca\.crt|ca\.key|client-ca-file|tls\.crt|tls\.key|token)":"[^"]*"')
 _MARKS = (b"caBundle", b"ca.crt", b"client-ca-file", b"tls.", b'"token"')
 _SHOWN = 160
 
 
 class TraceEntry(msgspec.Struct, frozen=True, gc=False):
-    """One thing that happened."""
+    """One event of a run."""
 
     time: float
     process: str
@@ -52,7 +52,7 @@ class Trace:
         self.entries: list[TraceEntry] = []
 
     def add(self, time: float, process: str, what: What, subject: str, data: bytes = b"") -> None:
-        """Record what happened."""
+        """Add an entry."""
         if any(mark in data for mark in _MARKS):
             data = _CERTIFICATES.sub(rb'"\1":"redacted"', data)
         self.entries.append(TraceEntry(time, process, what, subject, data))
@@ -61,7 +61,7 @@ class Trace:
         return len(self.entries)
 
     def of(self, *what: What, process: str = "") -> Iterator[TraceEntry]:
-        """Yield the entries of some sorts, of one process if it is named."""
+        """Yield the entries of these types, optionally of one process."""
         return (entry for entry in self.entries if entry.what in what and process in ("", entry.process))
 
     def digest(self) -> str:
@@ -74,6 +74,6 @@ class Trace:
         return found.hexdigest()
 
     def tail(self, count: int = 20, *what: What) -> str:
-        """Describe the last entries, of some sorts if they are named."""
+        """Return the last entries as text, optionally of these types."""
         chosen = [entry for entry in self.entries if not what or entry.what in what]
         return "\n".join(str(entry) for entry in chosen[-count:])

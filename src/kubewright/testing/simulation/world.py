@@ -1,6 +1,6 @@
-"""The state of the simulated cluster as the API server stores it, followed write by write.
+"""The state of the simulated cluster as the API server stores it, updated with each write.
 
-Reading it costs no request and disturbs nothing, so invariants can look at it after every single write.
+Reading it sends no request and has no side effects, so invariants can check it after every write.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +24,7 @@ _IGNORED = frozenset(
         "customresourcedefinitions.apiextensions.k8s.io",
     }
 )
-"""Resources whose writes are no work: heartbeats, what is reported of work, and where webhooks are served."""
+"""Resources whose writes do not count as work: heartbeats, Events, and the registrations of webhooks."""
 
 
 class HotLoop(AssertionError):
@@ -32,7 +32,7 @@ class HotLoop(AssertionError):
 
 
 class Write(msgspec.Struct, frozen=True):
-    """One change of one object; `before` or `after` is None where it was created or removed."""
+    """One write of one object; `before` is None if it was created, `after` is None if it was deleted."""
 
     time: float
     writer: str
@@ -49,7 +49,7 @@ class Write(msgspec.Struct, frozen=True):
 
     @property
     def object(self) -> JsonObject:
-        """The object as it is now, or as it was last."""
+        """The object after the write, or before it if it was deleted."""
         found = self.after if self.after is not None else self.before
         assert found is not None
         return found
@@ -72,7 +72,7 @@ class World:
     )
     on_violation: Callable[[AssertionError], None] = lambda _: None
     writes_per_minute: int = 1000
-    """Writes of one replica in a minute after which the run fails: that is a hot loop."""
+    """Maximum number of writes of one replica in a minute; more are a hot loop, and the run fails."""
     last_work: float = 0.0
     """When an operator wrote last, apart from leases and events."""
     _minutes: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
@@ -80,10 +80,10 @@ class World:
     _specs: dict[str, dict[int, Any]] = field(default_factory=dict[str, dict[int, Any]])
     _creators: dict[str, str] = field(default_factory=dict[str, str])
     writes: list[Write] = field(default_factory=list[Write])
-    """Everything that was written, in order."""
+    """All writes, in order."""
 
     def follow(self) -> None:
-        """Read the present state and follow the store from now on."""
+        """Read the current state and record all writes from now on."""
         self.reread()
         self.store.observers.append(self._observe)
 
@@ -111,7 +111,7 @@ class World:
         )
 
     def everything(self) -> Iterator[tuple[str, str, JsonObject]]:
-        """Yield the resource, the key and the object of all there is."""
+        """Yield the resource, the key and the content of each object."""
         for resource in sorted(self._objects):
             for key in sorted(self._objects[resource]):
                 yield resource, key, self._objects[resource][key]
@@ -127,7 +127,7 @@ class World:
         ]
 
     def spec_at(self, uid: str, generation: int) -> Any:
-        """Return the spec that an object had at a generation; None if it never was there."""
+        """Return the spec that an object had at a generation; None if it never had that generation."""
         return self._specs.get(uid, {}).get(generation)
 
     def creator(self, uid: str) -> str:
@@ -143,7 +143,7 @@ class World:
         ]
 
     def last_writes(self, count: int = 20) -> str:
-        """Describe the last writes of operators."""
+        """Return the last writes of operators as text."""
         return "\n".join(str(write) for write in self.work()[-count:]) or "no operator wrote anything"
 
     def _observe(self, resource: str, event: StoreEvent) -> None:
