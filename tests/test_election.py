@@ -375,7 +375,7 @@ class TestLeadership:
         with leads.activity():
             leads.end()
             assert leads.active == 1
-            with pytest.raises(NotLeading, match="lease ran out"), leads.activity():
+            with pytest.raises(NotLeading, match="lease expired"), leads.activity():
                 raise AssertionError("it began")
             assert leads.active == 1
             assert not leads.wait_inactive(until=100.0)

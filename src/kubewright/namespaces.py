@@ -1,4 +1,4 @@
-"""Namespaces by label: an operator that works in the namespaces with certain labels, followed as they come and go.
+"""Namespaces by label: an operator works in the namespaces with certain labels, and follows changes of the labels.
 
 `kw.Operator(..., namespaces=NamespaceSelector("team=a"))`, or `kubewright run --namespace-selector team=a`.
 """

@@ -110,7 +110,7 @@ async def test_sensitive_arguments_and_answers_are_not_recorded(
     assert CANARY not in path.read_text()
     assert found.record.calls[0].answer["code"].startswith("(redacted ")
     assert found.unknown == [
-        "the values of Secrets and sensitive fields: placeholders stand for them, and changes of them are not compared"
+        "the values of Secrets and sensitive fields: they are replaced by placeholders, and their changes are not compared"
     ]
 
 
@@ -188,8 +188,8 @@ async def test_calls_without_a_recorded_answer_are_named_before_a_replay(
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     first = next(line["reconcile"]["id"] for line in lines if line["type"] == "reconcile")
     found = find_reconcile(path, first)
-    assert found.unknown[0].startswith("the answer of Post.open: a object cannot be written as JSON")
-    assert found.unknown[1] == "the answer of Post.count_stamps: ctx.run_sync runs it again"
+    assert found.unknown[0].startswith("the result of Post.open: a object cannot be written as JSON")
+    assert found.unknown[1] == "the result of Post.count_stamps: ctx.run_sync runs it again"
     replayed = await replay(operator, found)
     assert "NotRecorded: Post.open: the record has no answer" in replayed.record.error
 

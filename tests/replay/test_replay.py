@@ -116,7 +116,7 @@ async def test_changed_code_shows_what_it_would_have_written(cluster: Cluster, t
     )
     recorded = find_reconcile(path, changed.id)
     assert recorded.unknown == [
-        "the values of Secrets and sensitive fields: placeholders stand for them, and changes of them are not compared"
+        "the values of Secrets and sensitive fields: they are replaced by placeholders, and their changes are not compared"
     ]
     replayed = await replay(shops(factor=10), recorded)
     assert "-  - 'spec.replicas: 2 -> 3'" in replayed.differences

@@ -16,7 +16,7 @@ _EQUIVALENT: dict[SelectorOperator, SelectorOperator] = {"==": "=", "in": "=", "
 
 
 class NamespaceSelector(msgspec.Struct, frozen=True):
-    """Work in the namespaces with these labels, followed as they come and go: `NamespaceSelector("team=a")`.
+    """Work in the namespaces with these labels, and follow changes of the labels: `NamespaceSelector("team=a")`.
 
     `labels` has kubectl's syntax. A namespace that gets the labels is watched from then on; one that loses them is left as
     it is: nothing in it is deleted, and no finalizer runs. Cluster-scoped kinds are not affected.

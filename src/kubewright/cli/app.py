@@ -52,11 +52,11 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "plan": CommandEntry(
         "kubewright.cli.plan.command", "Show what an operator would create, change and delete."
     ),
-    "why": CommandEntry("kubewright.cli.why.command", "Explain why an object is as it is."),
+    "why": CommandEntry("kubewright.cli.why.command", "Explain the state of an object and its reconciles."),
     "ui": CommandEntry("kubewright.cli.ui", "Show a cluster and its operators in the browser."),
     "replay": CommandEntry("kubewright.cli.replay.command", "Run a recorded reconcile again."),
     "prove": CommandEntry(
-        "kubewright.cli.prove.command", "Run an operator with crashes and faults, and check what must hold."
+        "kubewright.cli.prove.command", "Run an operator with crashes and faults, and check its properties."
     ),
     "rbac": CommandEntry("kubewright.cli.rbac.command", "Verify an operator's RBAC rules with its tests."),
     "doctor": CommandEntry(
@@ -78,7 +78,7 @@ SECTIONS: Mapping[str, Sequence[str]] = {
     "Ship": ("build", "bundle", "install", "uninstall", "deploy", "undeploy", "migrate"),
     "Objects": ("get", "why", "ui", "apply", "delete", "pause", "resume", "reconcile"),
 }
-"""How the help groups the commands; those that are in no group come last."""
+"""The groups of commands in the help; commands without a group come last."""
 
 
 class CommandTable(click.Group):

@@ -74,7 +74,7 @@ PROCESSES = "Warning: Pods run as processes on this machine, as your user: anyon
     "programs",
     metavar="NAME=SCRIPT",
     multiple=True,
-    help="What a program or image does in a simulated container, such as migrate='sleep 3; exit 1'; repeatable.",
+    help="Script that a simulated container runs for a program or image, such as migrate='sleep 3; exit 1'; repeatable.",
 )
 @click.option(
     "--nodes",
@@ -90,7 +90,7 @@ PROCESSES = "Warning: Pods run as processes on this machine, as your user: anyon
     "--token-file",
     type=FILE,
     default=None,
-    help='File with static bearer tokens, one each line: token,user,uid,"group1,group2".',
+    help='File with static bearer tokens, one per line: token,user,uid,"group1,group2".',
 )
 @click.option(
     "--authorization-mode",
@@ -98,7 +98,7 @@ PROCESSES = "Warning: Pods run as processes on this machine, as your user: anyon
     metavar="MODE[,MODE...]",
     default="RBAC",
     show_default=True,
-    help="Who may do what: RBAC, AlwaysAllow or AlwaysDeny.",
+    help="Authorization modes of the API server: RBAC, AlwaysAllow or AlwaysDeny.",
 )
 @click.option(
     "--admission-plugins",
@@ -112,10 +112,10 @@ PROCESSES = "Warning: Pods run as processes on this machine, as your user: anyon
     "gates",
     metavar="NAME=true|false[,...]",
     default="",
-    help="Feature gates of the API server to switch, such as ShardedListAndWatch=true.",
+    help="Feature gates of the API server to enable or disable, such as ShardedListAndWatch=true.",
 )
 @ui_options
-@click.option("-v", "--verbose", is_flag=True, help="Log what the cluster does.")
+@click.option("-v", "--verbose", is_flag=True, help="Log the cluster's own controllers.")
 def command(
     kubeconfig: Path | None,
     data: Path | None,

@@ -71,7 +71,7 @@ def policies_option(function: F) -> F:
     return click.option(
         "--policies",
         is_flag=True,
-        help="Replace admission webhooks by policies where their functions can be said in CEL; "
+        help="Replace admission webhooks by policies where their functions can be expressed in CEL; "
         "MutatingAdmissionPolicy needs Kubernetes 1.36.",
     )(function)
 

@@ -37,7 +37,7 @@ from kubewright.ui import PageOptions, cluster_page, record_page
 @click.option(
     "--allow-writes",
     is_flag=True,
-    help="Allow to apply, edit, delete, scale and pause objects; a dev cluster of kubewright always allows it.",
+    help="Allow changes of objects: apply, edit, delete, scale, pause. A dev cluster always allows them.",
 )
 @journal_options
 @cluster_options

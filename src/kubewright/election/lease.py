@@ -54,11 +54,11 @@ _log = logging.getLogger("kubewright.election")
 
 
 class LeaseLost(KubewrightError):
-    """Another replica may be the leader by now: everything must stop at once."""
+    """The lease was lost, so another replica may be the leader: all work must stop at once."""
 
 
 class NotLeading(KubewrightError):
-    """This replica's lease ran out before a write, a reconcile or a function began: it did not begin."""
+    """This replica's lease expired before a write, a reconcile or a function started: it was not started."""
 
 
 def _suspend_aware_clock() -> MonotonicClock:
@@ -102,7 +102,7 @@ class LeaseTimes(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not self.duration > self.renew_deadline > self.retry_period * JITTER:
             raise ValueError(
-                "leader election: the lease must last longer than the renew deadline, "
+                "leader election: the lease duration must be longer than the renew deadline, "
                 f"and that longer than {JITTER} retry periods"
             )
         if not self.retry_period > 0:
@@ -227,12 +227,12 @@ class Leadership:
     def check(self) -> None:
         """Raise NotLeading if the lease has run out, however long the event loop was busy in between."""
         if not self.valid:
-            raise NotLeading("this replica's lease ran out before the write was sent: nothing was written")
+            raise NotLeading("this replica's lease expired before the write was sent: nothing was written")
 
     def check_work(self) -> None:
         """Raise NotLeading if the lease has run out; called before work begins, also after a slow response."""
         if self._valid_until - self.clock() <= 0:
-            raise NotLeading("this replica's lease ran out: no more work begins")
+            raise NotLeading("this replica's lease expired: no more work starts")
 
     def activity(self) -> AbstractContextManager[None]:
         """Count the body of a `with` as work that needs the lease; raise NotLeading if it must not begin."""
@@ -243,7 +243,7 @@ class Leadership:
             self._active += 1
         try:
             if self._closed:
-                raise NotLeading("this replica is stopping: no more work begins")
+                raise NotLeading("this replica is stopping: no more work starts")
             self.check_work()
         except BaseException:
             self.__exit__()
@@ -260,7 +260,7 @@ class Leadership:
             finished()
 
     def close(self, when_inactive: Callable[[], object]) -> None:
-        """Let no more work begin, and call back once, in any thread, when nothing that needs the lease runs."""
+        """Start no more work, and call `when_inactive` once, in any thread, when nothing that needs the lease runs."""
         with self._changed:
             self._closed = True
             if self._active:
@@ -421,7 +421,7 @@ class Elector:
 
 
 class ElectionThread:
-    """Run an elector beside the main loop; `wait_leading`, then `wait_lost`, at the end `stop`."""
+    """Run an elector in its own thread; call `wait_leading`, then `wait_lost`, and `stop` at the end."""
 
     def __init__(
         self,
@@ -466,10 +466,10 @@ class ElectionThread:
         ) from self._failure
 
     async def stop(self) -> None:
-        """Let no more work begin, and release the lease when nothing that needs it is left.
+        """Start no more work, and release the lease when nothing that needs it runs.
 
         Usually that is at once. A thread that cannot be cancelled keeps the lease: it is renewed while the thread runs
-        and the main loop responds. stop does not wait for that.
+        and the main loop responds. `stop` does not wait for that.
         """
         self._stopping.set()
         self.leadership.close(self._end_elector)

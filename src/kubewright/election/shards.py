@@ -191,7 +191,7 @@ class ShardElector:
         return tuple(self._held.values())
 
     async def run(self) -> None:
-        """Take part until cancelled, or until `leave` was called and every shard is released."""
+        """Take part in the election until cancelled, or until `leave` was called and every shard is released."""
         async with asyncio.TaskGroup() as group:
             checks = group.create_task(self._check_forever(), name="lease checks")
             while self._held or not self._leaving:
@@ -532,7 +532,7 @@ class ShardElector:
 
 
 class ShardElection:
-    """Run a `ShardElector` beside the main loop: `start`, read `events`, at the end `leave` and `stop`."""
+    """Run a `ShardElector` in its own thread: call `start`, read `events`, and call `leave` and `stop` at the end."""
 
     def __init__(
         self,
@@ -560,7 +560,7 @@ class ShardElection:
         self._thread = threading.Thread(target=self._run, name="kubewright-election", daemon=True)
 
     def start(self) -> None:
-        """Start to take part."""
+        """Join the election."""
         self._thread.start()
 
     @property

@@ -1,7 +1,7 @@
-"""Run a recorded reconcile again: the objects that it read, at the time that it was, with the errors that it got.
+"""Run a recorded reconcile again: with the objects that it read, at the recorded time, and with the recorded errors.
 
-`recorded` reads it from a record file, `running` runs it on an embedded server, `writes` compares what it writes with
-what was written then.
+`recorded` reads it from a record file, `running` runs it on an embedded server, `writes` compares its writes with the
+recorded ones.
 """
 
 from kubewright.replay.recorded import (

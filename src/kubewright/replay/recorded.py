@@ -32,11 +32,11 @@ class RecordedReconcile(msgspec.Struct, frozen=True, kw_only=True):
 
     record: ReconcileRecord
     object: JsonObject | None
-    """The reconciled object as the reconcile found it; None if it was gone."""
+    """The reconciled object at the start of the reconcile; None if it was already deleted."""
     objects: list[JsonObject]
-    """The objects that it read, each as it was read first; the reconciled one is among them."""
+    """The objects that it read, each in the first version that it read, including the reconciled object."""
     unknown: list[str]
-    """What the record cannot say, for people."""
+    """What the record lacks, as text for users."""
     missing: list[str] = []
     """The objects that it read whose content the record lacks: without them nothing can be compared."""
 
@@ -65,16 +65,16 @@ def find_reconcile(
 ) -> RecordedReconcile:
     """Read a reconcile from a record file.
 
-    `id` is its reconcileID or the beginning of it; `last` is the last reconcile that failed, and KIND/NAME the last one
-    of this object that failed, or if none did its last one. `namespace` is needed if the object's name is used in
-    several. `progress` is called with the number of bytes that were read since the last call. Raise ReplayError if the
-    file cannot be read, has none or several that are meant, or lacks the content of the reconciled object.
+    `id` is its reconcileID or a prefix of it; `last` is the last reconcile that failed, and KIND/NAME the last one of this
+    object that failed, or its last one if none failed. `namespace` is needed if objects in several namespaces have the
+    name. `progress` is called with the number of bytes that were read since the last call. Raise ReplayError if the file
+    cannot be read, has no or several matching reconciles, or lacks the content of the reconciled object.
     """
     damaged: list[int] = []
     found, versions = _read(path, id, namespace, progress, damaged)
     own = versions.get((found.uid, found.resource_version))
     if own is None and found.uid:
-        # A replay without it would be the one of a deleted object: the reconciler would not run.
+        # Without it, the object would seem to be deleted, and the reconciler would not run.
         raise ReplayError(
             f"reconcile {found.id} cannot be replayed: {path} lacks the content of {found.object} at version "
             f"{found.resource_version}, the object that it reconciled; its line is damaged or was left out"
@@ -98,7 +98,7 @@ def find_reconcile(
             first = seen.setdefault(each.uid, each.resource_version)
             if each.resource_version != first:
                 unknown.append(
-                    f"{about} was read in versions {first} and {each.resource_version}, the replay has {first}"
+                    f"{about} was read in versions {first} and {each.resource_version}: the replay has only {first}"
                 )
             elif (document := versions.get((each.uid, each.resource_version))) is not None:
                 objects.setdefault(each.uid, document)
@@ -115,15 +115,15 @@ def find_reconcile(
         if write.error and not write.status
     )
     unknown.extend(
-        f"the response to {read.verb} {read.resource} {read.name}, which is no object: the embedded server responds itself"
+        f"the response to {read.verb} {read.resource} {read.name}, which is not an object: the embedded server responds instead"
         for read in found.reads
         if read.source == "server" and read.verb == "get" and not read.found and not read.error
     )
-    unknown.extend(f"the answer of {call.function}: {call.missing}" for call in found.calls if call.missing)
+    unknown.extend(f"the result of {call.function}: {call.missing}" for call in found.calls if call.missing)
     answers = [value for call in found.calls for value in (call.arguments, call.answer)]
     if any(_redacted(value) for value in (*objects.values(), *answers)):
         unknown.append(
-            "the values of Secrets and sensitive fields: placeholders stand for them, and changes of them are not compared"
+            "the values of Secrets and sensitive fields: they are replaced by placeholders, and their changes are not compared"
         )
     return RecordedReconcile(
         record=found,
@@ -139,7 +139,7 @@ def extract(
 ) -> None:
     """Write the lines of a record file that a reconcile needs to another file.
 
-    `expected` is what a replay of it did, and takes the place of what was recorded: for a test of a fix.
+    `expected` is what a replay of it did: it replaces what was recorded, for a test of a fix.
     """
     record = recorded.record
     needed = _versions_of(record)
@@ -162,9 +162,9 @@ def extract(
 
 
 def _corrected(record: ReconcileRecord, expected: ReconcileRecord) -> ReconcileRecord:
-    """Return what was recorded before the reconciler ran, with what a replay did.
+    """Return the record up to the start of the reconciler, followed by what a replay did.
 
-    What the recorded reconcile read of its own writes is left out: the replay made other versions.
+    Reads of the recorded reconcile's own writes are left out, because the replay created other versions.
     """
     written = {write.resource_version for write in record.writes if write.resource_version}
     reads = [
@@ -211,7 +211,7 @@ def _read(
 ) -> tuple[ReconcileRecord, dict[tuple[str, str], JsonObject]]:
     """Return the reconcile, and the object versions that it refers to.
 
-    Two passes over the file: it may be larger than the memory, and objects stand before the reconcile.
+    The file is read twice, because it may be larger than the memory, and objects come before the reconcile.
     """
     records = recorded_reconciles(path, progress, damaged.append)
     found = _of_object(records, path, id, namespace) if "/" in id else _of_id(records, path, id)
@@ -229,7 +229,9 @@ def _of_id(records: Iterable[ReconcileRecord], path: Path, id: str) -> Reconcile
     for record in records:
         if record.outcome == "error" if id == "last" else record.id.startswith(id):
             if found is not None and id != "last":
-                raise ReplayError(f"{path} has several reconciles whose id begins with {id}: give more of it")
+                raise ReplayError(
+                    f"{path} has several reconciles whose id begins with {id}: pass more characters of the id"
+                )
             found = record
     if found is None:
         missing = "no reconcile that failed" if id == "last" else f"no reconcile {id}"

@@ -1,4 +1,4 @@
-"""Run one recorded reconcile on an embedded server that holds what it read."""
+"""Run one recorded reconcile on an embedded server with the objects that it read."""
 
 import asyncio
 import contextlib
@@ -34,7 +34,7 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     """A replayed reconcile."""
 
     record: ReconcileRecord
-    """What it did this time."""
+    """What the replay did."""
     differences: list[str]
     """How its writes, Events and outcome differ from the recorded ones, as lines of a diff.
 
@@ -48,7 +48,7 @@ async def replay(
 ) -> Replayed:
     """Run a recorded reconcile again with the operator as it is now.
 
-    Nothing is read from or written to a cluster. External systems are replaced by the answers that `ctx.record`
+    Nothing is read from or written to a cluster. External systems are replaced by the results that `ctx.record`
     recorded, then by the operator's `planning=` lifespan.
     `before` is called right before the reconciler.
     """
@@ -103,7 +103,7 @@ def _controller(operator: Operator, record: ReconcileRecord) -> Controller[Any]:
                 raise ReplayError(
                     f"operator {operator.name!r} has a lifespan, which may access an external system: "
                     "pass Operator(..., planning=...) with a lifespan that does not change that system, "
-                    "or record the calls of the system with ctx.record"
+                    "or record the calls to the system with ctx.record"
                 )
             return controller
     names = ", ".join(controller.name for controller in operator.controllers)
@@ -176,7 +176,7 @@ def _namespaces(objects: Iterable[JsonObject], own: str) -> list[JsonObject]:
 
 
 def _fail_as_recorded(server: Server, record: ReconcileRecord) -> None:
-    """Let the requests fail that failed then, with the same code and message, each once."""
+    """Make the requests fail once that failed in the record, with the same status code and message."""
     for write in record.writes:
         if write.error and write.status >= 400:
             plural, _, rest = write.resource.partition("/")
@@ -197,7 +197,7 @@ def _fail_as_recorded(server: Server, record: ReconcileRecord) -> None:
 
 @contextmanager
 def _clock_of(record: ReconcileRecord) -> Generator[None]:
-    """Let `time.time`, from which kubewright takes the time, begin at the start of the recorded reconcile."""
+    """Make `time.time`, which kubewright uses as its clock, start at the start of the recorded reconcile."""
     real = time.time
     offset = record.started_at.timestamp() - real()
     with contextlib.ExitStack() as stack:

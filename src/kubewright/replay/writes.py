@@ -1,4 +1,4 @@
-"""What a reconcile wrote, in a form in which two runs of it can be compared (pure functions)."""
+"""The writes of a reconcile in a form in which two runs can be compared (pure functions)."""
 
 import difflib
 import re
@@ -14,7 +14,7 @@ from kubewright.journal.redaction import is_placeholder
 
 _PLACEHOLDER = re.compile(r"\(redacted [0-9a-f]{6}\)")
 _TRANSITION = re.compile(r'"lastTransitionTime":"[^"]*",?')
-# What differs between two runs of the same reconcile: versions that the server gives, and times.
+# Values that differ between two runs of the same reconcile: versions that the server assigns, and times.
 _VARYING = frozenset({"resourceVersion", "lastTransitionTime"})
 
 
@@ -46,7 +46,7 @@ def _lines(record: ReconcileRecord) -> list[str]:
 
 
 def _call(call: CallRecord) -> str:
-    """Return a call without its answer, which is the recorded one in both runs, and without the class, which may differ."""
+    """Return a call without its result, which is the recorded one in both runs, and without the class, which may differ."""
     arguments = ", ".join(f"{name}={_json(value)}" for name, value in call.arguments.items())
     return f"{call.function.rpartition('.')[2]}({arguments})"
 
@@ -92,12 +92,12 @@ def _varies(path: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return a text without what differs between runs: the digests of placeholders, and times of conditions."""
+    """Return a text without values that differ between runs: digests of placeholders, times of conditions."""
     return _TRANSITION.sub("", _PLACEHOLDER.sub("(redacted)", text))
 
 
 def write_lines(writes: Sequence[WriteRecord]) -> list[str]:
-    """Return the writes for people, one line each and one for each changed field."""
+    """Return the writes as text: a line for each write, and one for each changed field."""
     return [
         line
         for write in writes

@@ -136,7 +136,7 @@ class Subscription:
             self._wake_or_reset()
 
     def notify(self) -> None:
-        """Wake the task that sends changes to the page."""
+        """Wake up the task that sends changes to the page."""
         self._wake.set()
 
     def close(self) -> None:

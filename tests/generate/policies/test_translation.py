@@ -267,7 +267,7 @@ def takes_none_from_and(switch: Switch) -> Iterator[Problem]:
         (validated(audits), "is not translated: yield kw.admission.invalid(...)", 1),
         (validated(reads_the_options), "request.options is not translated", 1),
         (validated(indexes), "raises an exception without this key", 1),
-        (validated(finds_nothing), "it finds and changes nothing", 0),
+        (validated(finds_nothing), "it reports no findings and changes no field", 0),
         (validated(changes_in_validation), "a validating webhook that changes the object", 1),
         (validated(lambda pool: None, name="a"), "it is not declared with `def`", 0),
         (validated(loops, on=["create", "delete"]), "declare the webhook for create and update, or for delete only", 0),

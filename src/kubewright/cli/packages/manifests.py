@@ -200,8 +200,8 @@ def command(
     The parts are crds, rbac, webhooks and deployment, and the optional monitoring (a ServiceMonitor, alert rules and a
     dashboard), network (a NetworkPolicy) and samples. Kustomize and Helm output contains all parts. --installer prints
     the RBAC rules that a user needs to apply the manifests, for an administrator to grant. --policies prints
-    ValidatingAdmissionPolicies and MutatingAdmissionPolicies in place of webhooks whose functions can be said in CEL, and
-    reports which stay webhooks, and why.
+    ValidatingAdmissionPolicies and MutatingAdmissionPolicies instead of webhooks whose functions can be expressed in CEL,
+    and reports which functions stay webhooks, and why.
     """
     if subject and (output or check or form != "yaml" or further):
         raise click.UsageError(

@@ -75,8 +75,8 @@ def command(
     """Run a recorded reconcile again, with the code of TARGET as it is now; or list the reconciles of FILE.
 
     FILE comes from `kubewright run --record FILE`. The reconcile runs on an embedded server with the objects that it
-    read, at the time that it was, and gets the errors that it got; nothing is read from or written to a cluster.
-    External systems are replaced by the answers that ctx.record recorded, then by Operator(planning=...).
+    read, at the recorded time, and gets the recorded errors; nothing is read from or written to a cluster. External
+    systems are replaced by the results that ctx.record recorded, then by Operator(planning=...).
     """
     set_up("text")
     if not id:

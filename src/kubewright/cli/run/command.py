@@ -92,11 +92,13 @@ def _parse_shards(ctx: click.Context, param: click.Parameter, value: str | None)
     default="200Mi",
     show_default=True,
     callback=parse_size,
-    help="Size at which the record file is rotated away: the file and its predecessor FILE.1 together.",
+    help="Maximum size of the record file and the rotated file FILE.1 together.",
 )
 @cluster_options
 @namespaces_option("Namespace to watch, or several separated by commas; repeatable. Default: all.")
-@namespace_selector_option("Watch the namespaces with these labels, such as team=a, as they come and go.")
+@namespace_selector_option(
+    "Watch the namespaces with these labels, such as team=a, and follow changes of the labels."
+)
 @selector_option(
     "Reconcile only the objects with these labels, such as track=canary; each selector has its own Lease."
 )

@@ -46,7 +46,7 @@ _RECORDED_NAMESPACE = "default"
 )
 @journal_options
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("-v", "--verbose", is_flag=True, help="Shorten nothing.")
+@click.option("-v", "--verbose", is_flag=True, help="Show all values in full.")
 @cluster_options
 def command(
     words: tuple[str, ...],
@@ -60,7 +60,7 @@ def command(
     kubeconfig: Path | None,
     context: str,
 ) -> None:
-    """Explain why an object is as it is: its state, what it waits for, and what its reconciles did.
+    """Explain the state of an object: its conditions, what it waits for, and what its reconciles did.
 
     The reconciles come from a record file, from an operator that you run on this machine, or from one that is deployed
     in the cluster: `why` forwards a port to its Pod, with several replicas to the one that holds the lease. Without

@@ -71,7 +71,7 @@ class Steps:
         key = content_hash([self._uid, self._controller.field_manager, name, digest])
         run = StepRun(name, key, await self._find_outcome(name, digest))
         if not self._dependencies.leadership.valid:
-            raise NotLeading(f"this replica's lease ran out: step {name!r} was not started")
+            raise NotLeading(f"this replica's lease expired: step {name!r} was not started")
         yield run
         outcome = run.to_record()
         if outcome is not None:

@@ -73,14 +73,14 @@ def _translated(
 ) -> TranslatedFunction:
     webhook = endpoint.webhook
     if webhook.resource.group in _EXEMPT:
-        raise Untranslatable(f"policies are not asked about {webhook.resource.kind}")
+        raise Untranslatable(f"the API server applies no admission policies to {webhook.resource.kind}")
     if set(webhook.subresources) - set(_SUBRESOURCES) or (webhook.subresources and webhook.mutates):
         raise Untranslatable(
             f"subresources={list(webhook.subresources)}: only a validating webhook of status or scale is translated"
         )
     translated = translate_function(webhook)
     if not translated.findings and not translated.changes:
-        raise Untranslatable("it finds and changes nothing")
+        raise Untranslatable("it reports no findings and changes no field")
     if webhook.mutates:
         _check_order(webhook, translated, earlier)
     return translated

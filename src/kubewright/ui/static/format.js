@@ -5,7 +5,7 @@ const two = (number) => String(number).padStart(2, "0");
 /** Return milliseconds since the epoch for an RFC 3339 time. */
 export const millis = (time) => Date.parse(time);
 
-/** Return the local time of day, with milliseconds if asked for. */
+/** Return the local time of day, optionally with milliseconds. */
 export function clock(ms, precise = false) {
   const at = new Date(ms);
   const text = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
