@@ -345,21 +345,21 @@ class Writer:
     def kind_keywords(self, kind: str, module: str) -> list[str]:
         group, version = GROUPS[module]
         found = self.facts.resources[module]
-        said = [f"group={group!r}", f"version={version!r}"]
+        arguments = [f"group={group!r}", f"version={version!r}"]
         main = next((item for item in found if item["kind"] == kind and "/" not in item["name"]), None)
         if main is None:
-            return [*said, "status=False"]
-        said.append(f"plural={main['name']!r}")
+            return [*arguments, "status=False"]
+        arguments.append(f"plural={main['name']!r}")
         if not main["namespaced"]:
-            said.append('scope="Cluster"')
+            arguments.append('scope="Cluster"')
         for key, word in (("shortNames", "short_names"), ("categories", "categories")):
             if main.get(key):
-                said.append(f"{word}={main[key]!r}")
+                arguments.append(f"{word}={main[key]!r}")
         names = {item["name"] for item in found}
-        said.append(f"status={main['name'] + '/status' in names}")
+        arguments.append(f"status={main['name'] + '/status' in names}")
         if f"{main['name']}/scale" in names:
-            said.append(f"scale={SCALE}")
-        return said
+            arguments.append(f"scale={SCALE}")
+        return arguments
 
 
 def listing(names: list[str]) -> str:

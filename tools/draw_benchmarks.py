@@ -69,9 +69,9 @@ def picture(result: Mapping[str, Any]) -> str:
     for row in result["rows"]:
         goal = outcome(row)
         style = ' class="missed"' if row["met"] is False else ""
-        said = f"<tspan{style}>, goal: {escape(goal)}</tspan>" if goal else ""
+        suffix = f"<tspan{style}>, goal: {escape(goal)}</tspan>" if goal else ""
         title = f"{row['work']}: {row['metric']}"
-        parts.append(f'<text x="8" y="{top + 14}" class="title">{escape(title)}{said}</text>')
+        parts.append(f'<text x="8" y="{top + 14}" class="title">{escape(title)}{suffix}</text>')
         top += TITLE
         found = figures(row)
         longest = max((abs(value) for value in found.values()), default=0) or 1

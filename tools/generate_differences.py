@@ -23,10 +23,10 @@ INTRODUCTION = """\
 
 `tests/conformance` sends the same requests (about 1,870) to both servers and compares the responses; \
 `conformance_coverage.py` lists which request covers which feature. `scripts/compare` does the same with generated \
-requests, on as many seeds as you like. `tests/clients` compares kubectl's output in the same way, and runs the official \
+requests from any number of seeds. `tests/clients` compares kubectl's output in the same way, and runs the official \
 Python client, kopf, lightkube, kr8s and controller-runtime.
-A difference that is not listed here is a bug. The list is `tests/compare/allowed.yaml`. It is about the newest version; what of \
-earlier ones is emulated is in [Test against several Kubernetes versions](how-to/kubernetes-versions.md).
+A difference that is not listed here is a bug. This page is generated from `tests/compare/allowed.yaml`. It describes the newest \
+version; [Test against several Kubernetes versions](how-to/kubernetes-versions.md) describes the earlier ones.
 """
 
 

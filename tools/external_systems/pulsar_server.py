@@ -48,8 +48,8 @@ def _maven(folder: Path, *arguments: str) -> None:
         check=False,
     )
     if done.returncode != 0:
-        said = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
-        raise Unavailable(f"Apache Pulsar could not be fetched:\n{said[-3000:]}")
+        output = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
+        raise Unavailable(f"Apache Pulsar could not be fetched:\n{output[-3000:]}")
 
 
 def _unpack(archive: Path, folder: Path) -> None:

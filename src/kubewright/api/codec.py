@@ -193,11 +193,11 @@ def _plan(cls: type[msgspec.Struct]) -> tuple[JsonObject, tuple[tuple[str, Any],
         kind = kind_of(cls)
         head = {"apiVersion": kind.api_version, "kind": kind.kind}
     builtin = is_builtin(cls)
-    said = field_info(cls)
+    infos = field_info(cls)
     plan: list[tuple[str, Any]] = []
     for item in msgspec.structs.fields(cls):
-        omitted = _OR_NULL if item.required and said[item.name].nullable else _ALWAYS
-        if not item.required and said[item.name].optional is not False:
+        omitted = _OR_NULL if item.required and infos[item.name].nullable else _ALWAYS
+        if not item.required and infos[item.name].optional is not False:
             made = item.default if item.default_factory is msgspec.NODEFAULT else item.default_factory()
             default = _wire_value(made)
             if default is not None and (builtin or default in _EMPTY):

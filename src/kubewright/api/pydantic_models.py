@@ -1,6 +1,6 @@
 """Pydantic models as `spec` or `status` of a kind: recognized, read, written, and as a structural schema.
 
-pydantic is never imported here: a model brings its methods along, so an operator without one does not load it.
+pydantic is never imported here: only the methods of models are called, so an operator without models does not load it.
 
 The JSON schema that pydantic generates becomes structural: `$ref` is inlined, `anyOf` with null is `nullable`, exclusive
 bounds are those of OpenAPI 3.0. What has no structural schema is a DeclarationError with the path of the field.

@@ -215,7 +215,7 @@ def _cut(data: bytes) -> RawList | None:
     division is possible. So one reading does, where finding the pieces by parsing takes two.
     """
     start, stop = data.find(_ITEMS) + len(_ITEMS), data.rfind(b"}]") + 1
-    # How each begins: `{"metadata":{"name":"` or, where kinds are said, `{"apiVersion":"example.com/v1","kind":"Widget`;
+    # How each begins: `{"metadata":{"name":"` or, if each has its kind, `{"apiVersion":"example.com/v1","kind":"Widget`;
     # the version alone begins the entries of managed fields too.
     quotes = 8 if data.startswith(b'{"apiVersion":', start) else 4
     opening = b'"'.join(data[start : start + 800].split(b'"', quotes)[:quotes])

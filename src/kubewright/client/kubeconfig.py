@@ -42,7 +42,7 @@ def load_config(kubeconfig: Path | None = None, context: str | None = None) -> C
     if documents.empty:
         raise ConfigError(
             f"no cluster is configured: {where} does not exist or is empty, and this is not a Pod. "
-            "Set KUBECONFIG, pass a kubeconfig file, or use `kubewright run --dev`, which brings a cluster of its own"
+            "Set KUBECONFIG, pass a kubeconfig file, or use `kubewright run --dev`, which starts an embedded cluster"
         )
     return _resolve(documents, context, where)
 

@@ -84,9 +84,9 @@ class Operator:
                 )
         own = (controller.kind for controller in self.controllers)
         converted = (cls for each in self.webhooks.versions.values() for cls in each.classes.values())
-        brought = (*own, *kinds, *converted)
+        declared = (*own, *kinds, *converted)
         self.kinds: tuple[type[Any], ...] = tuple(
-            dict.fromkeys(kind for kind in brought if isinstance(kind, type) and _is_installed_here(kind))
+            dict.fromkeys(kind for kind in declared if isinstance(kind, type) and _is_installed_here(kind))
         )
         self.webhooks.check(self.kinds)
 

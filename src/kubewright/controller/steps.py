@@ -111,8 +111,8 @@ def steps_field(kind: Any) -> str:
     fields = {name: hint for name, hint in field_types(status).items() if _mentions_step(hint)}
     for name, hint in fields.items():
         plain = plain_type(hint)
-        said = field_info(status)[name]
-        if get_origin(plain) is not list or (said.list_type or "map") != "map":
+        info = field_info(status)[name]
+        if get_origin(plain) is not list or (info.list_type or "map") != "map":
             raise DeclarationError(
                 f"{status.__name__}.{name}: steps are a list by name: write `{name}: list[kw.Step] = []`"
             )

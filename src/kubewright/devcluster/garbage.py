@@ -248,7 +248,7 @@ class GarbageCollector:
                 self._unknown_kinds.add(uid)
                 self._queue.forget(uid)
             except _InvalidScope:
-                # A retry would not help; a change of the object brings it here again.
+                # A retry would not help; a change of the object enqueues it again.
                 self._queue.forget(uid)
             except (Conflict, NotFound):
                 self._queue.add_rate_limited(uid)

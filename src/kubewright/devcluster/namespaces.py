@@ -146,7 +146,7 @@ class Namespaces:
             await ctx.apply(core_v1.ConfigMap(metadata, data={"ca.crt": self._ca}), owned=False)
         except ApiError as error:
             if error.status.code in (403, 404):
-                # The namespace is terminating: its next event brings it here again.
+                # The namespace is terminating: its next event enqueues it again.
                 return None
             raise
         return None

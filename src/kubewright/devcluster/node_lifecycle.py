@@ -142,7 +142,7 @@ class NodeHealth:
             version = node.metadata.resource_version
             status = {"conditions": [to_wire(item) for item in (*others, *conditions)]}
             patch = {"metadata": {"resourceVersion": version}, "status": status}
-            # A conflict means that the node has reported: its event brings it here again.
+            # A conflict means that the node has reported: its event enqueues it again.
             try:
                 node = await ctx.patch(node, patch, subresource="status")
             except Conflict:

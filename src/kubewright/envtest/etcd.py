@@ -87,7 +87,7 @@ def not_emulated(values: Mapping[str, str]) -> list[str]:
 def listen(url: str) -> socket.socket:
     """Return a socket that listens at a client URL; raise EtcdStartError if that is not possible.
 
-    Only on loopback even if every interface is asked for: the API server must be on this machine in any case.
+    Only on loopback even if the flags request every interface: the API server must be on this machine in any case.
     """
     parts = urlsplit(url)
     try:

@@ -82,9 +82,9 @@ def _lifecycle(operator: Operator) -> Iterator[Criterion]:
     saved = any(kind.endswith(("Backup", "Restore", "Snapshot")) for kind in kinds)
     yield Criterion(
         3,
-        "data is saved and brought back",
+        "backs up and restores data",
         saved or _owns(operator, "VolumeSnapshot", "CronJob", "Job"),
-        "add a kind for backups and one to restore them, or make Jobs that do",
+        "add a kind for backups and one for restores, or own Jobs that create and restore backups",
     )
     yield Criterion(
         3,

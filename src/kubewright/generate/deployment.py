@@ -131,8 +131,8 @@ def _container(operator: Operator, image: str, options: Sequence[str]) -> JsonOb
     return container
 
 
-def _amounts(usual: Mapping[str, str], said: Mapping[str, str]) -> dict[str, str]:
-    return {resource: amount for resource, amount in {**usual, **said}.items() if amount}
+def _amounts(defaults: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    return {resource: amount for resource, amount in {**defaults, **given}.items() if amount}
 
 
 def _volume(volume: Volume) -> JsonObject:

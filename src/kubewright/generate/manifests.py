@@ -17,7 +17,7 @@ from kubewright.generate.samples import samples
 
 USUAL_PARTS = ("crds", "rbac", "webhooks", "deployment")
 FURTHER_PARTS = ("monitoring", "network", "samples")
-"""Parts that are rendered only when asked for: they are optional or need other components (the Prometheus operator, a network plugin)."""
+"""Parts that are rendered only when requested: they are optional or need other components (the Prometheus operator, a network plugin)."""
 PARTS = (*USUAL_PARTS, *FURTHER_PARTS)
 _SHARED_PARTS = ("crds", "webhooks", "samples")
 _OF_A_PROCESS = ("deployment", "monitoring", "network")

@@ -67,10 +67,10 @@ def _invalid(
         for definition in definitions
         for version in definition["spec"]["versions"]
     }
-    said = {(each["name"], each["version"]) for each in owned}
-    for name, version in sorted(there - said):
+    declared = {(each["name"], each["version"]) for each in owned}
+    for name, version in sorted(there - declared):
         yield f"{name} {version} is in the bundle but not owned"
-    for name, version in sorted(said - there):
+    for name, version in sorted(declared - there):
         yield f"{name} {version} is owned but not in the bundle"
     shown = {(example["apiVersion"].partition("/")[2], example["kind"]) for example in examples}
     for each in owned:

@@ -1,7 +1,7 @@
 """What one reconcile reads, writes and reports, gathered while it runs.
 
 This is on the path of every reconcile, so nothing is decoded, compared or copied here: objects are the bytes that the
-cache and the responses hold anyway. `journal.records` makes a readable record of it when one is asked for.
+cache and the responses hold anyway. `journal.records` creates a readable record from it when one is requested.
 """
 
 import time
@@ -115,7 +115,7 @@ class Collected(msgspec.Struct, eq=False, gc=False):
     key: ObjectKey
     triggers: Sequence[Trigger]
     log: Any
-    """The logger of the reconcile, whose fields have its id: an id is made only when it is asked for."""
+    """The logger of the reconcile, whose fields have its id: an id is created only when it is requested."""
     # Not time.time itself: a simulation replaces that attribute of the module.
     started_at: float = msgspec.field(default_factory=lambda: time.time())  # noqa: PLW0108
     steps: list[ReconcileStep] = []

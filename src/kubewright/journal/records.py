@@ -1,6 +1,6 @@
 """Readable records of reconciles: what `kubewright why`, a record file and other programs get.
 
-A record is made when it is asked for, from the bytes that were gathered (`journal.collected`): objects are decoded,
+A record is created when it is requested, from the collected bytes (`journal.collected`): objects are decoded,
 sensitive values are replaced, and the states of an object are compared.
 """
 

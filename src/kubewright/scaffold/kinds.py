@@ -51,14 +51,14 @@ def kind_files(
 ) -> Addition:
     """Write a kind with its controller, its test and its sample."""
     module, controller = module_name(kind), controller_name(kind)
-    said = plural and plural != plural_of(kind)
+    is_irregular = plural and plural != plural_of(kind)
     values = {
         "package": package,
         "module": module,
         "kind": kind,
         "group": group,
         "version": version,
-        "plural_line": f'\n    plural="{plural}",' if said else "",
+        "plural_line": f'\n    plural="{plural}",' if is_irregular else "",
         "variable": variable_name(kind),
         "controller": controller,
     }

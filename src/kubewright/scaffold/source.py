@@ -102,11 +102,11 @@ def class_parts(source: str, class_name: str) -> ClassParts:
                 if isinstance(name, ast.Name)
             }
             first = node.body[0]
-            said = isinstance(first, ast.Expr) and ast.get_docstring(node) is not None
+            has_docstring = isinstance(first, ast.Expr) and ast.get_docstring(node) is not None
             return ClassParts(
                 {word: _text(source, value) for word, value in keywords.items()},
                 used - {"kw"},
-                _text(source, first.value) if said and isinstance(first, ast.Expr) else "",
+                _text(source, first.value) if has_docstring and isinstance(first, ast.Expr) else "",
             )
     raise Unclear
 

@@ -322,7 +322,7 @@ def _tree(schema: Schema | None) -> RuleTree | None:
 
 
 class _Budget:
-    """The remaining cost budget for the rules of one object, and what they said of unchanged parts."""
+    """The remaining cost budget for the rules of one object, and the warnings for unchanged parts."""
 
     def __init__(self, warnings: list[str]) -> None:
         self.left = BUDGET

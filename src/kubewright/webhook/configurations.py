@@ -61,7 +61,7 @@ class ByUrl:
         return {**_trust(self.ca_bundle), "url": f"{self.base}{path}"}
 
     def failure_policy(self, declared: FailurePolicy) -> FailurePolicy:
-        """Return Ignore, as an operator outside the cluster is often stopped or killed, or the declared policy if that is asked for.
+        """Return Ignore, because an operator outside the cluster is often stopped, or the declared policy with `declared_policies`.
 
         While it runs, an exception in a webhook with failure policy Fail still denies the request.
         """

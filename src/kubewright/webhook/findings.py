@@ -44,8 +44,8 @@ def audit(key: str, value: str) -> AuditAnnotation:
     """Add an annotation to the API server's audit log; the server prefixes the key with the webhook's name."""
     problems = names.qualified_name(key)
     if problems or "/" in key:
-        said = (
+        problem = (
             problems[0] if problems else "the server puts the webhook's name before it: leave the prefix out"
         )
-        raise DeclarationError(f"audit({key!r}): {said}")
+        raise DeclarationError(f"audit({key!r}): {problem}")
     return AuditAnnotation(key, value)

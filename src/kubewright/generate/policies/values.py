@@ -264,21 +264,21 @@ def field_of(base: CelValue, name: str, facts: KnownFacts, shown: str) -> CelVal
     if base.may_be_none(facts):
         raise Untranslatable(f"{shown} may be None here: compare it with None first")
     hint = field_types(cls)[name]
-    said = next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Field)), Field())
+    options = next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Field)), Field())
     shape = shape_of(hint, in_builtin=is_builtin(cls))
     cel, there = member(base.cel, info.encode_name)
     above = tuple(each for each in base.exists if each not in facts)
     schema = properties(base.schema).get(info.encode_name) if base.schema is not None else None
     # The API server sets the defaults of the schema before any admission.
-    certain = info.required or said.optional is False or (schema is not None and "default" in schema)
+    certain = info.required or options.optional is False or (schema is not None and "default" in schema)
     certain = certain or (name == "metadata" and issubclass(cls, Object))
-    exists = (*above, *(() if certain else (there,)), *((f"{cel} != null",) if said.nullable else ()))
+    exists = (*above, *(() if certain else (there,)), *((f"{cel} != null",) if options.nullable else ()))
     default = _default(info, base if above else None, f"{shown}.{name}")
     path = (*base.path, info.encode_name) if base.path else ()
     made = CelValue(cel, shape, path=path, schema=schema)
-    if default is None or (default is msgspec.NODEFAULT and said.nullable):
+    if default is None or (default is msgspec.NODEFAULT and options.nullable):
         return replace(made, present=exists)
-    if said.nullable:
+    if options.nullable:
         raise Untranslatable(f"{shown}.{name} may be null and has a default")
     if not exists or shape.name == "other":
         return made
