@@ -318,7 +318,7 @@ async def test_a_lease_taken_by_another_replica_is_lost_at_once() -> None:
 
 
 def test_times_that_could_let_two_lead_are_refused() -> None:
-    with pytest.raises(ValueError, match="must last longer"):
+    with pytest.raises(ValueError, match="must be longer than the renew deadline"):
         LeaseTimes(duration=10, renew_deadline=10)
     with pytest.raises(ValueError, match="retry periods"):
         LeaseTimes(renew_deadline=2, retry_period=2)

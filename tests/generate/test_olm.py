@@ -225,5 +225,5 @@ def test_the_level_is_what_declarations_and_tests_support() -> None:
     async def scaled(card: Card, ctx: kw.Context) -> None:
         """Do nothing."""
 
-    met = {each.asks for each in criteria(kw.Operator(scaled), ["Card"]) if each.met}
+    met = {each.requirement for each in criteria(kw.Operator(scaled), ["Card"]) if each.met}
     assert "scales automatically" in met

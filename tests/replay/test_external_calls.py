@@ -205,7 +205,7 @@ async def test_an_operator_with_a_lifespan_and_no_recorded_call_is_refused(
     bare = RecordedReconcile(
         record=structs.replace(found.record, calls=[]), object=found.object, objects=found.objects, unknown=[]
     )
-    with pytest.raises(ReplayError, match="or record the calls of the system with"):
+    with pytest.raises(ReplayError, match="or record the calls to the system with"):
         await replay(parcels(Post(), lifespan=lifespan), bare)
 
 

@@ -187,7 +187,7 @@ def timeout_option(default: float, until: str) -> Callable[[F], F]:
 
 
 def journal_options(function: F) -> F:
-    """Add the options that select deployed operators, and the account whose token they are asked with."""
+    """Add the options that select deployed operators, and the account whose token reads their journals."""
     function = click.option(
         "--service-account",
         metavar="[NAMESPACE/]NAME",

@@ -7,7 +7,7 @@ MIN_SIZE = 1024 * 1024
 
 
 def size_in_bytes(text: str) -> int:
-    """Return a size such as 200Mi in bytes; raise ValueError if it is none, or too small."""
+    """Return a size such as 200Mi in bytes; raise ValueError if it is not a size, or too small."""
     try:
         size = int(Quantity(text))
     except ValueError:
@@ -32,7 +32,7 @@ def split_namespaces(text: str) -> list[str]:
 
 
 def checked_selector(text: str) -> str:
-    """Return a label selector, which may be empty; raise ValueError if it is none."""
+    """Return a label selector, which may be empty; raise ValueError if it is invalid."""
     try:
         parse_labels(text)
     except SelectorError as error:

@@ -20,7 +20,7 @@ class Criterion:
     """A requirement of a capability level, whether it is met, and what to do if it is not."""
 
     level: int
-    asks: str
+    requirement: str
     met: bool
     way: str
 

@@ -14,12 +14,12 @@ from kubewright.controller import Operator
 from kubewright.webhook import WebhookNames
 
 ESTABLISHED_WITHIN = 30.0
-# Loaded only for operators with webhooks: it makes certificates.
+# Loaded only for operators with webhooks: it creates certificates.
 _WEBHOOK_SERVER = "kubewright.webhook.server"
 _SHOWN = 5
 _POLL = 0.05
 _READ_WITHIN = 10.0
-"""Seconds after which a server that asks for retries is assumed to have no conversion webhook available."""
+"""Seconds after which a server that responds with Retry-After is assumed to have no conversion webhook available."""
 
 
 class InstallError(KubewrightError):

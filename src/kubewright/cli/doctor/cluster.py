@@ -34,7 +34,7 @@ async def check_cluster(client: Client, config: ClusterConfig) -> tuple[list[Fin
     except KubewrightError as error:
         remedy = f"check the server's address, your network and credentials in {config.source}"
         return [failed("cluster", str(error), remedy)], False
-    where = f"{config.server} answers, namespace {config.namespace}"
+    where = f"{config.server} responds, namespace {config.namespace}"
     return [
         well("cluster", where),
         _version(served),

@@ -60,12 +60,12 @@ def questions(
                     yield Question(verb, group, resource, namespace, name)
 
 
-async def check_rights(client: Client, check: str, asked: Iterable[Question], remedy: str) -> Finding:
+async def check_rights(client: Client, check: str, questions: Iterable[Question], remedy: str) -> Finding:
     """Check each permission with a SelfSubjectAccessReview."""
-    required = list(asked)
+    required = list(questions)
     missing = [str(question) for question in required if not await _may(client, question)]
     if not missing:
-        # Counted as `kubewright rbac verify` does: once, also if asked about for several namespaces.
+        # Counted as `kubewright rbac verify` does: once, even if it is needed in several namespaces.
         rights = {Right(question.group, question.resource, question.verb) for question in required}
         return well(check, f"all {len(rights)} rights are allowed")
     return doubtful(check, f"not allowed: {', '.join(missing)}", f"{remedy}, or use another context")

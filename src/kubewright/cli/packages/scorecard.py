@@ -60,7 +60,7 @@ def command(output: str) -> int:
                 click.echo(f"      {finding}")
         click.echo(f"level {level} of {len(LEVELS)}: {LEVELS[level - 1] if level else 'none yet'}")
         for each in missing:
-            click.echo(f"      for level {level + 1}, {each.asks}: {each.way}")
+            click.echo(f"      for level {level + 1}, {each.requirement}: {each.way}")
     return 0 if all(check.passed for check in done) else 1
 
 

@@ -71,7 +71,7 @@ class WorkerProcess:
         self._process = process
         self._output = output
 
-    async def ask(self, request: JsonObject) -> JsonObject:
+    async def send(self, request: JsonObject) -> JsonObject:
         """Send a request and return the response; raise ProofError if the case cannot be run."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
@@ -143,7 +143,7 @@ class Exploration:
         began = time.monotonic()
         async with worker_process() as first:
             self._progress("running the operator without faults")
-            opened = await first.ask(self._setup.json())
+            opened = await first.send(self._setup.json())
             observed = _observed(opened)
             report = begin_report(
                 opened["name"],
@@ -184,7 +184,7 @@ class Exploration:
         """Shrink each violation to its smallest case, with all processes."""
 
         async def reduce(violation: DistinctViolation, worker: WorkerProcess) -> DistinctViolation:
-            found = await worker.ask(
+            found = await worker.send(
                 {"do": "shrink", "failure": violation_to_json(violation.found), "limit": SHRINKING_LIMIT}
             )
             idle.put_nowait(worker)
@@ -213,7 +213,7 @@ class Exploration:
     async def _run_worker(self, idle: "asyncio.Queue[WorkerProcess]", finished: asyncio.Event) -> None:
         """Start another process, and keep it until the exploration has finished."""
         async with worker_process() as worker:
-            await worker.ask(self._setup.json())
+            await worker.send(self._setup.json())
             idle.put_nowait(worker)
             await finished.wait()
 
@@ -251,7 +251,7 @@ class Exploration:
         idle: "asyncio.Queue[WorkerProcess]",
         report: Report,
     ) -> None:
-        found = await worker.ask({"do": "run", "case": to_json(case)})
+        found = await worker.send({"do": "run", "case": to_json(case)})
         failure = None if found["failure"] is None else violation_from(found["failure"])
         report.add(
             part,

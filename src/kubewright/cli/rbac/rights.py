@@ -34,8 +34,8 @@ class Verification:
 
 def compare_rules(operator: Operator, accesses: Iterable[RecordedAccess]) -> Verification:
     """Compare the rules generated from an operator's declarations with its recorded requests."""
-    asked = list(accesses)
-    used = {_right(access) for access in asked if not access.denied}
+    recorded = list(accesses)
+    used = {_right(access) for access in recorded if not access.denied}
     used |= set(_implied(operator, used))
     rules = (*rules_for(operator), *webhook_rules(operator.name, operator.webhooks))
     granted = dict(_granted(operator, rules))
@@ -45,7 +45,7 @@ def compare_rules(operator: Operator, accesses: Iterable[RecordedAccess]) -> Ver
     within = {right for right, _ in _granted(operator, all_rules(operator))}
     # A run works without the watch of a CRD that does not exist yet (`cache/definitions.py`), so no rule is missing.
     within.add(Right("apiextensions.k8s.io", "customresourcedefinitions", "read"))
-    denied = sorted({_plain(access) for access in asked if access.denied and _right(access) not in within})
+    denied = sorted({_plain(access) for access in recorded if access.denied and _right(access) not in within})
     left_out = {right for right, _ in unused}
     return Verification(denied, unused, sum(_merged(right) not in left_out for right in rights_of(rules)))
 

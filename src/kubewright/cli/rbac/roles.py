@@ -104,7 +104,7 @@ def _read_role(document: dict[str, Any], namespace: str) -> GrantedRole:
 
 
 def choose_user(accesses: Sequence[UserAccess], user: str | None) -> str:
-    """Return the user to verify: the given one, or the only one who is no member of system:masters."""
+    """Return the user to verify: the given one, or the only one that is not a member of system:masters."""
     users = {access.user for access in accesses}
     if user is not None:
         if user not in users:
@@ -120,22 +120,24 @@ def choose_user(accesses: Sequence[UserAccess], user: str | None) -> str:
 
 def compare_roles(roles: Sequence[GrantedRole], accesses: Iterable[UserAccess]) -> RoleVerification:
     """Compare roles with the recorded permissions of one user."""
-    asked = list(accesses)
+    recorded = list(accesses)
     everyone = [GrantedRole("ClusterRole", "", "", rules) for rules in _rules_of_everyone()]
     missing = [
-        access for access in asked if not any(role.grants(access.attributes) for role in (*roles, *everyone))
+        access
+        for access in recorded
+        if not any(role.grants(access.attributes) for role in (*roles, *everyone))
     ]
     unused, used = list[UnusedRight](), 0
     for role in roles:
         for right, rule in _rights(role):
             single = GrantedRole(role.kind, role.name, role.namespace, [rule])
-            if any(single.grants(access.attributes) for access in asked):
+            if any(single.grants(access.attributes) for access in recorded):
                 used += 1
             else:
                 unused.append(right)
     unchecked = [
         access
-        for access in asked
+        for access in recorded
         if access.unrestricted
         and (access.group, access.verb in _WRITING) == (GROUP, True)
         and access.resource in _ESCALATING

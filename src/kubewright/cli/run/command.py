@@ -234,16 +234,16 @@ def command(
             work = partial(_run_on_dev_cluster, operator, chosen, path, shutdown, page)
             run_program(lambda: until_signalled(work(), on_stop=shutdown.begin))
         return
-    config, asked = load_config(given.kubeconfig, given.context or None), Recording()
+    config, recording = load_config(given.kubeconfig, given.context or None), Recording()
     if record_access is not None:
         _try_to_write(record_access)
-        config = replace(config, observer=asked.observe)
+        config = replace(config, observer=recording.observe)
     try:
         work = partial(_run, operator, config, chosen, shutdown, page, installing=installing)
         run_program(lambda: until_signalled(work(), on_stop=shutdown.begin))
     finally:
         if record_access is not None:
-            asked.append_to(record_access, operator.name)
+            recording.append_to(record_access, operator.name)
 
 
 def _free_ports(ctx: click.Context) -> Mapping[str, str]:

@@ -135,12 +135,12 @@ def condition(node: ast.expr, scope: TranslationScope) -> CelCondition:
             ]
             return _all_of(pairs, scope)
         case ast.IfExp(test=test, body=body, orelse=other):
-            asked = condition(test, scope)
+            guard = condition(test, scope)
             then, otherwise = (
-                condition(body, scope.knowing(asked.yes)),
-                condition(other, scope.knowing(asked.no)),
+                condition(body, scope.knowing(guard.yes)),
+                condition(other, scope.knowing(guard.no)),
             )
-            return CelCondition(f"({asked.cel} ? {then.cel} : {otherwise.cel})")
+            return CelCondition(f"({guard.cel} ? {then.cel} : {otherwise.cel})")
         case ast.Name(id=name) if isinstance(found := scope.names.get(name), CelCondition):
             return found
         case ast.Call():
@@ -430,20 +430,20 @@ def _value(node: ast.expr, scope: TranslationScope) -> CelValue:
         case ast.JoinedStr(values=parts):
             return CelValue(_joined_text(parts, scope), STR)
         case ast.IfExp(test=test, body=body, orelse=other):
-            asked = condition(test, scope)
+            guard = condition(test, scope)
             return _chosen(
-                asked,
-                value(body, scope.knowing(asked.yes)),
-                value(other, scope.knowing(asked.no)),
+                guard,
+                value(body, scope.knowing(guard.yes)),
+                value(other, scope.knowing(guard.no)),
                 scope,
                 node,
             )
         case ast.BoolOp(op=ast.Or(), values=[first, second]):
-            asked, then = condition(first, scope), value(first, scope)
-            other = value(second, scope.knowing(asked.no))
+            guard, then = condition(first, scope), value(first, scope)
+            other = value(second, scope.knowing(guard.no))
             if then.shape.name != "bool":
-                return _chosen(asked, replace(then, present=()), other, scope, node)
-            return _both(node, [other], scope.knowing(asked.no), scope)
+                return _chosen(guard, replace(then, present=()), other, scope, node)
+            return _both(node, [other], scope.knowing(guard.no), scope)
         case ast.BoolOp(values=parts):
             return _both(node, [value(part, scope) for part in parts], scope, scope)
         case ast.Compare() | ast.UnaryOp(op=ast.Not()):
@@ -589,19 +589,19 @@ def _joined_text(parts: Sequence[ast.expr], scope: TranslationScope) -> str:
 
 
 def _chosen(
-    asked: CelCondition, then: CelValue, other: CelValue, scope: TranslationScope, node: ast.expr
+    guard: CelCondition, then: CelValue, other: CelValue, scope: TranslationScope, node: ast.expr
 ) -> CelValue:
     kinds = {then.shape.name, other.shape.name}
     if len(kinds) != 1 or not kinds <= {"str", "int", "bool"}:
         raise _not_translated(f"`{ast.unparse(node)}`", node)
-    if then.may_be_none(scope.facts | asked.yes) or other.may_be_none(scope.facts | asked.no):
+    if then.may_be_none(scope.facts | guard.yes) or other.may_be_none(scope.facts | guard.no):
         raise Untranslatable(f"`{ast.unparse(node)}` may be None")
     bounds = (
         min(then.shape.bounds[0], other.shape.bounds[0]),
         max(then.shape.bounds[1], other.shape.bounds[1]),
     )
     return CelValue(
-        f"({asked.cel} ? {then.cel} : {other.cel})", replace(then.shape, bounds=bounds, optional=False)
+        f"({guard.cel} ? {then.cel} : {other.cel})", replace(then.shape, bounds=bounds, optional=False)
     )
 
 
@@ -631,8 +631,8 @@ def _call(node: ast.Call, scope: TranslationScope) -> CelValue:
             if not others:
                 return entry
             absent = value(others[0], scope)
-            asked = CelCondition(entry.present[0], frozenset(entry.present))
-            return entry if absent.shape == NONE else _chosen(asked, entry, absent, scope, node)
+            guard = CelCondition(entry.present[0], frozenset(entry.present))
+            return entry if absent.shape == NONE else _chosen(guard, entry, absent, scope, node)
         case _:
             raise _not_translated(f"`{ast.unparse(node)}`", node)
 
