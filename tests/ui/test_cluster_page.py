@@ -294,6 +294,26 @@ async def test_an_edit_of_a_field_that_another_changed_is_refused(cluster: Clust
         assert (await cluster.get(core_v1.ConfigMap, "c")).data == {"a": "2"}
 
 
+async def test_an_edit_of_a_version_that_is_no_longer_known_is_refused(cluster: Cluster) -> None:
+    await cluster.create(core_v1.ConfigMap(kw.Meta("c"), data={"a": "1", "b": "1"}))
+    async with (
+        cluster_page(cluster.config, "test", WRITABLE) as link,
+        browser(link) as page,
+        page.following(cluster.namespace) as view,
+    ):
+        uid = (await view.has("ConfigMap", "c"))["uid"]
+        opened = (await page.get(f"/api/object?uid={uid}"))["object"]
+        await cluster.client.patch(
+            core_v1.ConfigMap, {"data": {"b": "2"}}, name="c", namespace=cluster.namespace
+        )
+        opened["data"]["a"] = "3"
+        # As after so many changes that the history has dropped the version that was opened.
+        opened["metadata"]["resourceVersion"] = "1"
+        message = await page.act(409, action="apply", manifest=msgspec.json.encode(opened).decode())
+        assert "open it again and repeat your changes" in message
+        assert (await cluster.get(core_v1.ConfigMap, "c")).data == {"a": "1", "b": "2"}
+
+
 async def test_a_placeholder_is_never_written(cluster: Cluster) -> None:
     await cluster.create(core_v1.Secret(kw.Meta("s"), string_data={"password": CANARY}))
     async with (

@@ -172,7 +172,15 @@ class PageActions:
                 f"{_display_name(kind, name)} was deleted and created again: open the new object", 409
             )
         shown = self._state.redacted(kind, {"apiVersion": kind.api_version, "kind": kind.kind, **live})
-        opened = self._version(metadata) or shown
+        is_live = metadata.get("resourceVersion") == live["metadata"]["resourceVersion"]
+        opened = shown if is_live else self._version(metadata)
+        if opened is None:
+            # A comparison with the live object would take back what others changed since the edited version.
+            raise ActionError(
+                f"{_display_name(kind, name)} was opened at a version that is no longer known: "
+                "open it again and repeat your changes",
+                409,
+            )
         patch = merge_diff(_without_server_set(opened), _without_server_set(edited))
         if not _is_same_below(patch, opened, shown):
             raise ActionError(
