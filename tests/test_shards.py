@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubewright.api import ConfigError, DeclarationError, Index, Meta, Object, owner_reference
-from kubewright.api.builtin import core_v1
+from kubewright.api.builtin import coordination_v1, core_v1
 from kubewright.api.sharding import parse_shards, shard_hash
 from kubewright.controller import Context, Controller, Operator, owned, source
 from kubewright.election import ElectionOptions, LeaseTimes
@@ -19,6 +19,7 @@ from .controller.running.conftest import cluster, known_types  # noqa: F401 (fix
 from .controller.running.kinds import Box, BoxStatus
 from .controller.running.operators import options, started
 
+SHARDS_LABEL = "kubewright.dev/shards-of"
 QUICK = LeaseTimes(duration=6.0, renew_deadline=4.0, retry_period=0.2, main_loop_silence=4.0)
 
 
@@ -63,6 +64,30 @@ async def test_two_replicas_work_on_their_own_objects_and_one_takes_over_all(clu
         for name in names:
             await cluster.eventually(Box, name, lambda found: found.status.ready == 5)
         assert worked["second"] == set(names)
+
+
+async def test_leases_that_lost_their_label_are_found_and_labelled_again(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
+    await cluster.install(Box)
+    seen: set[str] = set()
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        seen.add(f"{box.metadata.name} {box.spec.size}")
+
+    operator = Operator(Controller(Box, reconcile), shards=2)
+    names = {f"box-{number}" for number in range(6)}
+    for name in names:
+        await cluster.create(Box(Meta(name)))
+    async with started(manager(cluster, operator, "first")):
+        await eventually(lambda: len(seen) == len(names))
+    labelled = await cluster.client.list(coordination_v1.Lease, labels=SHARDS_LABEL, namespace=cluster.namespace)
+    assert len(labelled) == 2
+    for lease in labelled:
+        await cluster.client.patch(lease, {"metadata": {"labels": None}})
+    seen.clear()
+    async with started(manager(cluster, operator, "second")):
+        await eventually(lambda: len(seen) == len(names))
+        found = await cluster.client.list(coordination_v1.Lease, labels=SHARDS_LABEL, namespace=cluster.namespace)
+        assert {lease.metadata.name for lease in labelled} <= {lease.metadata.name for lease in found}
 
 
 @pytest.mark.parametrize("by", ["uid", "namespace"])

@@ -75,15 +75,19 @@ class ClusterLeases:
         self._client = client
         self._names = names
         self._namespace = namespace
+        # Leases that exist and were not listed: their labels were removed. A write adds the label again.
+        self._unlisted: set[str] = set()
 
     async def read(self) -> Mapping[str, LeaseRecord]:
         """Return all leases by name: those of shards and replicas, and the operator's own."""
         labels = f"{SHARDS_LABEL}={self._names.label}"
         listed = await self._client.list(LEASE, namespace=self._namespace, labels=labels)
         found = {lease["metadata"]["name"]: lease_record(lease) for lease in listed}
-        with suppress(NotFound):
-            response = await self._client.raw(requests.get(LEASE, self._names.operator, self._namespace))
-            found[self._names.operator] = lease_record(msgspec.json.decode(response.body))
+        self._unlisted -= found.keys()
+        for name in (self._names.operator, *self._unlisted):
+            with suppress(NotFound):
+                response = await self._client.raw(requests.get(LEASE, name, self._namespace))
+                found[name] = lease_record(msgspec.json.decode(response.body))
         return found
 
     async def write(self, name: str, record: LeaseRecord) -> LeaseRecord:
@@ -92,7 +96,12 @@ class ClusterLeases:
         if name != self._names.operator:
             lease["metadata"]["labels"] = {SHARDS_LABEL: self._names.label}
         request = requests.replace(lease, LEASE) if record.version else requests.create(lease, LEASE)
-        return lease_record(msgspec.json.decode((await self._client.raw(request)).body))
+        try:
+            response = await self._client.raw(request)
+        except AlreadyExists:
+            self._unlisted.add(name)
+            raise
+        return lease_record(msgspec.json.decode(response.body))
 
     async def delete(self, name: str, record: LeaseRecord) -> None:
         """Delete a lease at its version."""
