@@ -84,7 +84,7 @@ class ClusterLeases:
         listed = await self._client.list(LEASE, namespace=self._namespace, labels=labels)
         found = {lease["metadata"]["name"]: lease_record(lease) for lease in listed}
         self._unlisted -= found.keys()
-        for name in (self._names.operator, *self._unlisted):
+        for name in {self._names.operator, *self._unlisted}:
             with suppress(NotFound):
                 response = await self._client.raw(requests.get(LEASE, name, self._namespace))
                 found[name] = lease_record(msgspec.json.decode(response.body))
@@ -207,7 +207,7 @@ class ShardElector:
                 await self._attempt()
                 if self._held or not self._leaving:
                     await self._pause()
-            with suppress(KubewrightError, TimeoutError):
+            with suppress(KubewrightError, TimeoutError, msgspec.DecodeError):
                 async with asyncio.timeout(self._times.attempt):
                     await self._withdraw(await self._store.read())
             checks.cancel()
