@@ -1,6 +1,6 @@
 """Two minutes with 10,000 resources in place and nothing to do: requests, CPU and memory.
 
-Each contender is started, brings everything in place, and is left alone; the two minutes are taken as windows, whose
+Each contender is started, creates everything, and is left alone; the two minutes are taken as windows, whose
 median is shown. Requests are those for resources that the API server counted, its own included.
 """
 

@@ -77,7 +77,7 @@ def in_a_pod(python: Path, variables: dict[str, str]) -> Command:
 
 
 def starting(client: Client, command: Command, log: Path, *, again: bool) -> Callable[[], Awaitable[Figures]]:
-    """Return a measured start; with `again`, one that follows a start of the same program, which brings all resources in place."""
+    """Return a measured start; with `again`, one that follows a start of the same program, which puts all resources in place."""
 
     async def start() -> Figures:
         for kind in (Echo, core_v1.ConfigMap):
@@ -97,7 +97,7 @@ def starting(client: Client, command: Command, log: Path, *, again: bool) -> Cal
 
 
 async def put_in_place(client: Client, count: int, command: Command, log: Path) -> None:
-    """Create resources, and let one operator bring their ConfigMaps and statuses in place."""
+    """Create resources, and let one operator put their ConfigMaps and statuses in place."""
     await remove_echoes(client)
     if count:
         await create_echoes(client, range(count))

@@ -16,7 +16,7 @@ GROUP, VERSION, PLURAL = "bench.kubewright.dev", "v1", "echos"
 
 
 class Cluster:
-    """A session to the API server: kopf brings no client, and says to bring one's own."""
+    """A session to the API server: kopf has no client of its own."""
 
     def __init__(self) -> None:
         document = yaml.safe_load(Path(os.environ["KUBECONFIG"]).read_text())

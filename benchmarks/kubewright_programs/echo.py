@@ -21,7 +21,7 @@ class Echo(kw.Resource[EchoSpec, EchoStatus], group="bench.kubewright.dev", vers
 
 
 @kw.controller(Echo, owns=[core_v1.ConfigMap], concurrency=16)
-async def echo(said: Echo, ctx: kw.Context) -> None:
-    meta = kw.Meta(said.metadata.name, labels={"bench": "echo"})
-    await ctx.apply(core_v1.ConfigMap(meta, data={"message": said.spec.message}))
-    await ctx.patch_status(said, EchoStatus(echoed=said.spec.message))
+async def echo(found: Echo, ctx: kw.Context) -> None:
+    meta = kw.Meta(found.metadata.name, labels={"bench": "echo"})
+    await ctx.apply(core_v1.ConfigMap(meta, data={"message": found.spec.message}))
+    await ctx.patch_status(found, EchoStatus(echoed=found.spec.message))

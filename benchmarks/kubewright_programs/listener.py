@@ -6,5 +6,5 @@ import kubewright as kw
 
 
 @kw.controller(Echo, concurrency=16)
-async def listener(said: Echo, ctx: kw.Context) -> None:
+async def listener(found: Echo, ctx: kw.Context) -> None:
     """Do nothing."""

@@ -1,4 +1,4 @@
-"""PulsarConsumer with a real Apache Pulsar, which `scripts/external-systems pulsar` brings: no message is lost."""
+"""PulsarConsumer with a real Apache Pulsar, which `scripts/external-systems pulsar` installs: no message is lost."""
 
 import asyncio
 import os
@@ -151,7 +151,7 @@ class Program:
         prefix = "message received: "
         return [line.removeprefix(prefix) for line in lines if line.startswith(prefix)]
 
-    def said(self, text: str) -> bool:
+    def logged(self, text: str) -> bool:
         return text in self._output.read_text()
 
     async def ended(self, number: signal.Signals) -> int:
@@ -216,7 +216,9 @@ async def test_each_message_reaches_the_program_once_and_none_is_lost_when_it_is
     (container,) = deployment.spec.template.spec.containers
     described = {variable.name: variable.value for variable in container.env}
     first = await launch(described)
-    await eventually(lambda: first.said("listening to"), timeout=SEEN_SECONDS, message="the consumer listens")
+    await eventually(
+        lambda: first.logged("listening to"), timeout=SEEN_SECONDS, message="the consumer listens"
+    )
     await asyncio.to_thread(send, server.url, topic, *numbered(0, 50))
     await eventually(lambda: len(first.messages()) >= 50, timeout=SEEN_SECONDS, message="50 messages seen")
     assert first.messages() == [text.decode() for text in numbered(0, 50)]
@@ -237,7 +239,9 @@ async def test_a_consumer_that_is_terminated_acknowledges_its_messages(
     server: Server, launch: Launch
 ) -> None:
     first = await launch(environment(server.url, "ending"))
-    await eventually(lambda: first.said("listening to"), timeout=SEEN_SECONDS, message="the consumer listens")
+    await eventually(
+        lambda: first.logged("listening to"), timeout=SEEN_SECONDS, message="the consumer listens"
+    )
     await asyncio.to_thread(send, server.url, "ending", *numbered(0, 5))
     await eventually(lambda: len(first.messages()) == 5, timeout=SEEN_SECONDS, message="5 messages seen")
     assert await first.ended(signal.SIGTERM) == 0
@@ -252,7 +256,7 @@ async def test_messages_that_cannot_be_processed_are_redelivered_and_then_set_as
 ) -> None:
     program = await launch(environment(server.url, "broken"))
     await eventually(
-        lambda: program.said("listening to"), timeout=SEEN_SECONDS, message="the consumer listens"
+        lambda: program.logged("listening to"), timeout=SEEN_SECONDS, message="the consumer listens"
     )
     await asyncio.to_thread(send, server.url, "broken", b"\xff\xfe", b"good")
     await eventually(
@@ -260,7 +264,7 @@ async def test_messages_that_cannot_be_processed_are_redelivered_and_then_set_as
     )
     aside = await launch(environment(server.url, f"persistent://public/default/broken-{SUBSCRIPTION}-DLQ"))
     await eventually(
-        lambda: aside.said("is given back"), timeout=SEEN_SECONDS, message="the broken message is set aside"
+        lambda: aside.logged("is given back"), timeout=SEEN_SECONDS, message="the broken message is set aside"
     )
     assert program.process.returncode is None
 
@@ -289,12 +293,14 @@ async def test_the_producer_sends_the_message_of_its_environment(server: Server,
 async def test_consumers_reconnect_after_an_outage_of_the_server(server: Server, launch: Launch) -> None:
     program = await launch(environment(server.url, "restarted"))
     await eventually(
-        lambda: program.said("listening to"), timeout=SEEN_SECONDS, message="the consumer listens"
+        lambda: program.logged("listening to"), timeout=SEEN_SECONDS, message="the consumer listens"
     )
     await asyncio.to_thread(server.stop)
     late = await launch(environment(server.url, "restarted-too"))
     await eventually(
-        lambda: late.said("again in"), timeout=SEEN_SECONDS, message="a consumer without a server tries again"
+        lambda: late.logged("again in"),
+        timeout=SEEN_SECONDS,
+        message="a consumer without a server tries again",
     )
     await asyncio.to_thread(server.start)
     await asyncio.to_thread(send, server.url, "restarted", b"still there")
@@ -330,14 +336,14 @@ async def test_consumed_messages_are_in_the_logs_of_the_pods(server: Server, tmp
                 apps_v1.Deployment, "sample-deployment", lambda it: it.status.ready_replicas == 2
             )
             await asyncio.to_thread(send, server.url, "logged", b"read me with kubectl logs")
-            said = "message received: read me with kubectl logs\n"
+            line = "message received: read me with kubectl logs\n"
 
             async def printed() -> str | None:
                 text = await logs(cluster)
-                return text if said in text else None
+                return text if line in text else None
 
             text = await eventually(printed, timeout=SEEN_SECONDS)
-            assert text.count(said) == 1
+            assert text.count(line) == 1
     finally:
         process.terminate()
         await process.wait()

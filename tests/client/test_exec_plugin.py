@@ -95,7 +95,7 @@ BAD = [
     (printing({"clientCertificateData": "x"}), "only one of client certificate and key"),
     (printing({"token": "a b"}), "characters that no token has"),
     (ExecPlugin(command="/does/not/exist", interactive_mode="Never"), "cannot be run: No such file"),
-    (plugin("print('{}')", interactive_mode="Always"), "asks for a terminal"),
+    (plugin("print('{}')", interactive_mode="Always"), "requires a terminal"),
 ]
 
 

@@ -94,7 +94,7 @@ def plural_of(kind: str) -> str:
 
 def kind_of(subject: Any) -> Kind:
     """Return the `Kind` of a class, of an object, or of a `Kind` itself."""
-    # Classes and objects first: they are asked for most, and to find out that they are no Kind takes longer.
+    # Classes and objects first: they are the most frequent, and to find out that they are no Kind takes longer.
     found = getattr(subject, "__kind__", None)
     if isinstance(found, Kind):
         return found

@@ -2,7 +2,7 @@
 
 What is kept never depends on this: every object is filtered on arrival. Sending the selector only saves reading the objects
 of other shards. It is harmful in one case: a server that selects in another way would leave objects out. So before each list
-and watch of a stream the server is asked for one object of the shards, and the selector is sent only if
+and watch of a stream one object of the shards is requested, and the selector is sent only if
 
 - the object is in the shards, and the server also finds it by the one hash that it has here, and
 - the server's `shardInfo` repeats the selector. Lists of custom resources and of metadata have no `shardInfo` in
@@ -31,7 +31,7 @@ from kubewright.metrics import Registry
 
 _REJECTED = frozenset({400, 422, 500})
 _ATTEMPTS = 3
-"""Objects that the server is asked for: one that was just deleted is found by no hash."""
+"""Objects that are requested: one that was just deleted is found by no hash."""
 
 _log = logging.getLogger("kubewright.cache")
 

@@ -99,7 +99,7 @@ class ExecSource:
         terminal = mode != "Never" and bool(sys.stdin) and sys.stdin.isatty()
         if mode == "Always" and not terminal:
             raise CredentialError(
-                self._failed("asks for a terminal (interactiveMode Always), and there is none")
+                self._failed("requires a terminal (interactiveMode Always), and there is none")
             )
         return terminal
 

@@ -1,7 +1,7 @@
 """The stand-in for etcd: a small process that responds to health checks and names its data directory.
 
 The stand-in for kube-apiserver keeps its objects in a file in that directory, so they outlive a restart of the API
-server, as with the real pair. This process only has to be up soon: envtest starts it first, and asks for its health
+server, as with the real pair. This process only has to be up soon: envtest starts it first, and checks its health
 100 ms later. It is therefore run as a file, with the standard library only, and without asyncio, which would take
 longer to import than all the rest.
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 DATA_DIRECTORY = "/kubewright/data-dir"
-"""The path at which the stand-in for kube-apiserver asks for the data directory."""
+"""The path from which the stand-in for kube-apiserver reads the data directory."""
 PARENT_POLL = 1.0
 _LARGEST_REQUEST = 64 * 1024
 _EMULATED = frozenset(

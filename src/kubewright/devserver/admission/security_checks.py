@@ -278,12 +278,12 @@ def _non_root(pod: JsonObject, minor: int) -> Violation | None:
     if _own_users(pod, minor):
         return None
     whole = _pod_context(pod).get("runAsNonRoot")
-    said = {item["name"]: _context(item).get("runAsNonRoot") for item in containers(pod)}
-    names = [name for name, value in said.items() if value is False]
+    declared = {item["name"]: _context(item).get("runAsNonRoot") for item in containers(pod)}
+    names = [name for name, value in declared.items() if value is False]
     if whole is False or names:
         text = f"{_setters(whole is False, names)} must not set securityContext.runAsNonRoot=false"
         return Violation("runAsNonRoot != true", text)
-    silent = [] if whole else [name for name, value in said.items() if value is None]
+    silent = [] if whole else [name for name, value in declared.items() if value is None]
     text = f"pod or {_containers_text(silent)} must set securityContext.runAsNonRoot=true"
     return _violation("runAsNonRoot != true", silent, text)
 

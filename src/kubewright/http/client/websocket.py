@@ -32,7 +32,7 @@ SWITCHING_PROTOCOLS = 101
 
 
 def handshake_headers(protocol: str) -> tuple[tuple[str, str], ...]:
-    """Return the headers of a request that asks for a WebSocket with a subprotocol, with a new key."""
+    """Return the headers of a request for a WebSocket with a subprotocol, with a new key."""
     return (
         ("Connection", "Upgrade"),
         ("Upgrade", "websocket"),
