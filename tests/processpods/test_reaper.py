@@ -43,6 +43,22 @@ def test_only_processes_with_the_exact_mark_are_killed(reaper: Reaper) -> None:
             process.wait()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_a_process_that_executes_another_program_is_killed(reaper: Reaper, tmp_path: Path) -> None:
+    # It executes itself all the time, and has no environment meanwhile.
+    script = tmp_path / "again.sh"
+    script.write_text(f"exec sh {script}\n")
+    mark = f"{reaper.name}/uid/main"
+    for _ in range(20):
+        process = subprocess.Popen(["sh", script], env={**os.environ, MARK: mark}, start_new_session=True)
+        try:
+            kill_orphans(mark)
+            assert process.wait(60) == -9
+        finally:
+            process.kill()
+            process.wait()
+
+
 @pytest.mark.parametrize(
     ("command", "variables"), [(["true", "a\0b"], {}), (["true"], {"A": "b\0c"}), (["/no/such/thing"], {})]
 )

@@ -3,21 +3,29 @@
 import contextlib
 import os
 import secrets
+import select
 import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Self
 
 MARK = "KUBEWRIGHT_CONTAINER"
 """Environment variable that marks the processes of a container: `CLUSTER/POD/CONTAINER`."""
 _ROUNDS = 10
+_END_SECONDS = 5.0
+"""How long to wait for the end of a killed process: one that waits for a disk ends later."""
+_EXEC_SECONDS = 0.01
+"""Pause before a process without an environment is looked at again."""
+_KERNEL_THREAD = 0x00200000
+"""Flag of kernel threads in /proc/PID/stat."""
 _PROCESSES = Path("/proc")
 # The helper receives all live process groups on standard input, which closes when its owner dies. It finds processes
 # that left their group by the mark in their environment, if /proc exists.
 _PROGRAM = """
-import os, signal, sys
+import os, signal, sys, time
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, signal.SIG_IGN)
 living = set()
@@ -28,18 +36,21 @@ for group in living:
         os.killpg(group, signal.SIGKILL)
     except OSError:
         pass
-for number in os.listdir("/proc") if os.path.isdir("/proc") else ():
-    try:
-        with open("/proc/" + number + "/environ", "rb") as file:
-            if any(variable.startswith(sys.argv[1].encode()) for variable in file.read().split(b"\\0")):
-                os.kill(int(number), signal.SIGKILL)
-    except OSError:
-        pass
+# Several times: a process that executes another program has no environment meanwhile.
+for _ in range(5) if os.path.isdir("/proc") else ():
+    for number in os.listdir("/proc"):
+        try:
+            with open("/proc/" + number + "/environ", "rb") as file:
+                if any(variable.startswith(sys.argv[1].encode()) for variable in file.read().split(b"\\0")):
+                    os.kill(int(number), signal.SIGKILL)
+        except OSError:
+            pass
+    time.sleep(0.01)
 """
 
 
 def kill_orphans(mark: str) -> None:
-    """Kill processes with the mark, and those that they start meanwhile.
+    """Kill processes with the mark, and those that they start meanwhile, and wait until they have ended.
 
     Blocking. Does nothing without /proc.
     """
@@ -49,16 +60,35 @@ def kill_orphans(mark: str) -> None:
     for _ in range(_ROUNDS):
         numbers = [int(entry.name) for entry in os.scandir(_PROCESSES) if entry.name.isdecimal()]
         killed = [_carries(number, variable) and _kill(number, variable) for number in numbers]
-        if not any(killed):
+        if any(killed):
+            continue
+        if not any(map(_may_be_in_exec, numbers)):
             return
+        time.sleep(_EXEC_SECONDS)
 
 
 def _carries(number: int, variable: bytes) -> bool:
+    return variable in _environment(number).split(b"\0")
+
+
+def _environment(number: int) -> bytes:
+    """Return the environment of a process; nothing if it has ended, belongs to another user, or is in an exec."""
     try:
-        # The process has ended, or belongs to another user.
-        return variable in Path(_PROCESSES, str(number), "environ").read_bytes().split(b"\0")
+        return Path(_PROCESSES, str(number), "environ").read_bytes()
+    except OSError:
+        return b""
+
+
+def _may_be_in_exec(number: int) -> bool:
+    """Return True if a process runs and has no environment: while it executes another program, it is not readable."""
+    if _environment(number):
+        return False
+    try:
+        fields = Path(_PROCESSES, str(number), "stat").read_text().rpartition(")")[2].split()
     except OSError:
         return False
+    state, flags = fields[0], int(fields[6])
+    return state not in "ZX" and not flags & _KERNEL_THREAD
 
 
 def _kill(number: int, variable: bytes) -> bool:
@@ -75,6 +105,10 @@ def _kill(number: int, variable: bytes) -> bool:
     try:
         if _carries(number, variable):
             signal.pidfd_send_signal(handle, signal.SIGKILL)
+            # A killed process ends when it runs next, which on a busy machine is later than its container.
+            end = select.poll()
+            end.register(handle, select.POLLIN)
+            end.poll(_END_SECONDS * 1000)
         return True
     except OSError:
         return False
