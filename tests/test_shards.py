@@ -79,14 +79,18 @@ async def test_leases_that_lost_their_label_are_found_and_labelled_again(cluster
         await cluster.create(Box(Meta(name)))
     async with started(manager(cluster, operator, "first")):
         await eventually(lambda: len(seen) == len(names))
-    labelled = await cluster.client.list(coordination_v1.Lease, labels=SHARDS_LABEL, namespace=cluster.namespace)
+    labelled = await cluster.client.list(
+        coordination_v1.Lease, labels=SHARDS_LABEL, namespace=cluster.namespace
+    )
     assert len(labelled) == 2
     for lease in labelled:
         await cluster.client.patch(lease, {"metadata": {"labels": None}})
     seen.clear()
     async with started(manager(cluster, operator, "second")):
         await eventually(lambda: len(seen) == len(names))
-        found = await cluster.client.list(coordination_v1.Lease, labels=SHARDS_LABEL, namespace=cluster.namespace)
+        found = await cluster.client.list(
+            coordination_v1.Lease, labels=SHARDS_LABEL, namespace=cluster.namespace
+        )
         assert {lease.metadata.name for lease in labelled} <= {lease.metadata.name for lease in found}
 
 

@@ -336,14 +336,14 @@ async def test_consumed_messages_are_in_the_logs_of_the_pods(server: Server, tmp
                 apps_v1.Deployment, "sample-deployment", lambda it: it.status.ready_replicas == 2
             )
             await asyncio.to_thread(send, server.url, "logged", b"read me with kubectl logs")
-            line = "message received: read me with kubectl logs\n"
+            logged = "message received: read me with kubectl logs\n"
 
             async def printed() -> str | None:
                 text = await logs(cluster)
-                return text if line in text else None
+                return text if logged in text else None
 
             text = await eventually(printed, timeout=SEEN_SECONDS)
-            assert text.count(line) == 1
+            assert text.count(logged) == 1
     finally:
         process.terminate()
         await process.wait()
