@@ -59,30 +59,30 @@ def kill_orphans(mark: str) -> None:
     variable = f"{MARK}={mark}".encode()
     for _ in range(_ROUNDS):
         numbers = [int(entry.name) for entry in os.scandir(_PROCESSES) if entry.name.isdecimal()]
-        killed = [_carries(number, variable) and _kill(number, variable) for number in numbers]
+        # Read once: a second look could find that a process without an environment has one by now, and miss its mark.
+        found = {number: _environment(number) for number in numbers}
+        killed = [_kill(number, variable) for number, text in found.items() if _has(text, variable)]
         if any(killed):
             continue
-        if not any(map(_may_be_in_exec, numbers)):
+        if not any(text == b"" and _runs_program(number) for number, text in found.items()):
             return
         time.sleep(_EXEC_SECONDS)
 
 
-def _carries(number: int, variable: bytes) -> bool:
-    return variable in _environment(number).split(b"\0")
+def _has(environment: bytes | None, variable: bytes) -> bool:
+    return environment is not None and variable in environment.split(b"\0")
 
 
-def _environment(number: int) -> bytes:
-    """Return the environment of a process; nothing if it has ended, belongs to another user, or is in an exec."""
+def _environment(number: int) -> bytes | None:
+    """Return the environment of a process, empty while it is in an exec; None if it has ended or is another user's."""
     try:
         return Path(_PROCESSES, str(number), "environ").read_bytes()
     except OSError:
-        return b""
+        return None
 
 
-def _may_be_in_exec(number: int) -> bool:
-    """Return True if a process runs and has no environment: while it executes another program, it is not readable."""
-    if _environment(number):
-        return False
+def _runs_program(number: int) -> bool:
+    """Return True if a process runs a program: its environment is empty only while it executes another one."""
     try:
         fields = Path(_PROCESSES, str(number), "stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -103,7 +103,7 @@ def _kill(number: int, variable: bytes) -> bool:
             os.kill(number, signal.SIGKILL)
         return True
     try:
-        if _carries(number, variable):
+        if _has(_environment(number), variable):
             signal.pidfd_send_signal(handle, signal.SIGKILL)
             # A killed process ends when it runs next, which on a busy machine is later than its container.
             end = select.poll()
